@@ -281,6 +281,14 @@ impl ArrayDocument {
         matches!(self.level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_))
     }
 
+    /// Whether it, or an array inside, lacks a member and was not shut down cleanly, so that blocks
+    /// of that member may be wrong: it is written to only if that is forced. A log makes up for it.
+    pub fn is_dirty_and_degraded(&self) -> bool {
+        let has_log = matches!(self.consistency_policy, Some(ConsistencyDocument::Ppl | ConsistencyDocument::Journal));
+        let is_own = self.health == HealthDocument::Degraded && self.needs_resync && self.has_parity() && !has_log;
+        is_own || self.inner_arrays().any(Self::is_dirty_and_degraded)
+    }
+
     /// Whether its own level, whatever its members are, has parity or copies.
     pub fn has_redundancy(&self) -> bool {
         !matches!(self.level, Level::Linear | Level::Raid0(_))

@@ -55,6 +55,11 @@ impl StateDocument {
             simulated: None,
         }
     }
+
+    /// Whether nobody runs it.
+    pub fn is_at_rest(&self) -> bool {
+        self.running.is_none() && self.engine.is_none()
+    }
 }
 
 /// An engine that is not shoal's own.

@@ -82,7 +82,7 @@ pub(crate) fn unused(array: &ArrayStatus, newcomer: Option<&Path>) -> Vec<String
         let LeftOutDocument { drive, reason } = LeftOutDocument::from(left_out);
         let mend = match left_out.cause {
             Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) if is_of_arrays => {
-                "; `shoal re-add --drive DRIVE`, with one of its drives and all of them given, brings it back"
+                "; `shoal re-add --drive DRIVE MEMBER...`, with one of its drives and all of them given, brings it back"
             }
             Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) if has_bitmap => "; `shoal re-add` brings it back",
             Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) => "; `shoal add --force` fills it anew",

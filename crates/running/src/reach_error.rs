@@ -67,7 +67,8 @@ pub enum ReachError {
     },
     /// Drives of two arrays were given.
     #[error(
-        "{} is a member of an array that runs and {} is not: give the members of one",
+        "{} is a member of an array that runs and {} is not: give the members of one; an array inside that was away comes \
+         back while nobody runs the one around it: `shoal stop` that first",
         member.display(),
         other.display()
     )]

@@ -221,7 +221,7 @@ fn open_engine<W: World>(
     bitmap: Option<&KeptBitmap>,
     options: &OpenOptions,
 ) -> Result<Engine, OpenError> {
-    let scratch = scratch(tree, shape.member_bytes.len())?;
+    let scratch = scratch(tree, shape.member_bytes.len(), members.len())?;
     let logs = open_logs(tree, (members, slots), assembly, shape, options)?;
     let resync = logs.in_doubt_from.and_then(|position| resync(position, assembly, shape, bitmap, options));
     let mut refused_flush = tree.refused_flush(members, assembly);
@@ -385,9 +385,10 @@ fn bad_blocks(slots: &[Slot], members: &[(Target, Superblock)], assembly: &Assem
 }
 
 /// The next free scratch buffers: enough for several stripes in flight, the least that works if few
-/// are left.
-fn scratch<W: World>(tree: &Tree<W>, member_count: usize) -> Result<Scratch, OpenError> {
+/// are left. There are as many as the drives `given` need, and one that may come.
+fn scratch<W: World>(tree: &Tree<W>, member_count: usize, given: usize) -> Result<Scratch, OpenError> {
     let least = Scratch::least_count(member_count);
-    let wanted = least.max(8 * u32::try_from(member_count).expect("members are counted in 16 bits"));
+    let in_use = u32::try_from(member_count.min(given + 1)).expect("members are counted in 16 bits");
+    let wanted = least.max(8 * in_use);
     tree.free_scratch(least, wanted).ok_or(OpenError::TooManyNodes { nodes: tree.nodes.len() + 1 })
 }

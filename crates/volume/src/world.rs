@@ -26,8 +26,8 @@ pub trait World {
         let _ = drive;
         None
     }
-    /// Whether a flush has found a drive to be a file that was cut short or deleted: what was on it
-    /// is lost, whatever it holds by now.
+    /// Whether a flush or a read has found a drive to be a file that was cut short or deleted: what
+    /// was on it is lost, whatever it holds by now.
     fn has_lost_content(&self, drive: DriveId) -> bool {
         let _ = drive;
         false

@@ -299,8 +299,8 @@ impl Drive {
         })
     }
 
-    /// Whether a flush has found the file cut short or deleted since it was opened, whatever it is
-    /// by now.
+    /// Whether a flush or a read has found the file cut short or deleted since it was opened,
+    /// whatever it is by now.
     pub fn has_lost_content(&self) -> bool {
         self.loss.get().is_some()
     }

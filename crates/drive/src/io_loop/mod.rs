@@ -161,6 +161,7 @@ impl IoLoop {
             self.settled.push(Finished { token: io.token, result: Err(refusal) });
         } else if let Some(result) = self.do_at_once(&io) {
             self.settled.push(Finished { token: io.token, result });
+            transfer::look_for_losses(&self.settled, &self.drives);
         } else {
             self.start_or_queue(io);
         }
@@ -266,6 +267,7 @@ impl IoLoop {
                 Engine::Threads(threads) => threads.turn(missing, left, finished, may_wake)?,
             };
             self.take_apart(known, finished);
+            transfer::look_for_losses(&finished[known..], &self.drives);
             self.start_queued();
             finished.append(&mut self.settled);
             if finished.len() >= goal || is_woken {

@@ -1,6 +1,7 @@
 //! Both engines, through the same tests: over a real file system with O_DIRECT, and over the page
 //! cache.
 
+mod losses;
 mod together;
 mod waiting;
 
@@ -262,35 +263,6 @@ fn flush_and_discard_do_their_work() {
         let (quarter, three) = (MIB as usize / 4, 3 * MIB as usize / 4);
         assert!(bytes[..quarter].iter().chain(&bytes[three..]).all(|&byte| byte == 9));
         assert!(bytes[quarter..three].iter().all(|&byte| byte == 0));
-    });
-}
-
-/// What it held is lost, or goes with the last who has it open: "flushed" would be a lie.
-#[test]
-fn a_file_that_was_cut_short_or_deleted_is_not_flushed() {
-    with_each(4, |io_loop, _arena, directory| {
-        let (short, deleted) = (file_of(directory, MIB), file_of(directory, MIB));
-        let drives = [add(io_loop, &short), add(io_loop, &deleted)];
-        short.as_file().set_len(MIB / 2).unwrap();
-        std::fs::remove_file(deleted.path()).unwrap();
-        for (token, drive) in (0..).zip(drives) {
-            io_loop.submit(Io { token, drive, kind: IoKind::Write(memory(0, 4096)), offset: MIB / 2 });
-        }
-        drain_without_errors(io_loop, 2);
-        for (token, drive) in (0..).zip(drives) {
-            io_loop.submit(Io { token, drive, kind: IoKind::Flush, offset: 0 });
-        }
-        let results = drain(io_loop);
-        let kind = |token| results[&token].as_ref().unwrap_err().kind();
-        assert_eq!([0, 1].map(kind), [io::ErrorKind::UnexpectedEof, io::ErrorKind::NotFound]);
-        // As long again, it has not got back what it held.
-        short.as_file().set_len(MIB).unwrap();
-        io_loop.submit(Io { token: 0, drive: drives[0], kind: IoKind::Write(memory(0, 4096)), offset: 0 });
-        io_loop.submit(Io { token: 1, drive: drives[0], kind: IoKind::Flush, offset: 0 });
-        io_loop.submit(Io { token: 2, drive: drives[0], kind: IoKind::Read(memory(1, 4096)), offset: 0 });
-        let results = drain(io_loop);
-        let is_lost = |token| results[&token].as_ref().unwrap_err().kind() == io::ErrorKind::UnexpectedEof;
-        assert!(is_lost(0) && is_lost(1) && results[&2].is_ok(), "{results:?}");
     });
 }
 

@@ -6,8 +6,8 @@ use std::io;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use super::request::{Io, IoKind};
-use crate::{Arena, DriveKind, Memory};
+use super::request::{Finished, Io, IoKind};
+use crate::{Arena, Drive, DriveKind, Memory};
 
 /// The kernel moves whole sectors in direct I/O; a transfer that ends within one has met the end of
 /// the file.
@@ -66,6 +66,15 @@ pub(super) fn perform(io: Io, kind: DriveKind, file: &File, arena: &Arena) -> io
         if let Step::End(result) = transfer.advance(answer) {
             return result;
         }
+    }
+}
+
+/// Finds out which files were cut short, if a read has met an end where none was: whoever writes
+/// there again would make them as long as before, and nobody could know.
+pub(super) fn look_for_losses(finished: &[Finished], drives: &[Option<Drive>]) {
+    let met_end = |it: &Finished| it.result.as_ref().is_err_and(|it| it.kind() == io::ErrorKind::UnexpectedEof);
+    if finished.iter().any(met_end) {
+        drives.iter().flatten().for_each(|drive| drop(drive.flush_refusal()));
     }
 }
 

@@ -81,7 +81,8 @@ pub fn survey_signatures(
     Ok(signatures_in(&Ends::read(size_bytes, read)?).collect())
 }
 
-/// The same; if the content has none, whether it begins as files do that people keep: archives, images, text.
+/// The same; if the content has none, whether it begins as files do that people keep: archives,
+/// images, text.
 pub fn survey_content(
     size_bytes: u64,
     mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,

@@ -84,7 +84,10 @@ impl ReAddProblem {
     fn mend(self) -> &'static str {
         match self {
             Self::StillThere => "there is nothing to do",
-            Self::OtherArray => "take another drive",
+            Self::OtherArray => {
+                "take another drive; if that is an array inside this one, `shoal stop` the array and re-add it with all of \
+                 its drives given"
+            }
             _ => "add it as a new drive with `shoal add --force`, which rebuilds all of it",
         }
     }

@@ -47,6 +47,10 @@ fn bring(cli: &Cli, args: &ArrayArgs, drive: &Path, command: Command, wait: bool
         carried_out => Ok(carried_out.map(drop)?),
     })?;
     let mut array = reach(cli, args, Opening::WRITABLE, newcomer)?;
+    if !wait && !array.goes_on_by_itself() {
+        // A small drive would be filled while the array is closed.
+        array.execute(Command::Speed { min_bytes_per_s: Some(1), max_bytes_per_s: Some(1) })?;
+    }
     array.execute(command)?;
     let rebuild = if wait { Some(run_background(cli, array.as_mut(), "rebuild")?) } else { None };
     let document = array.finish()?;

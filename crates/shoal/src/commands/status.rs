@@ -1,13 +1,15 @@
 //! `shoal status`, and the description of an array that other commands end with.
 
+mod next_step;
+
 use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 use shoal_attach::records::{Attachment, Standing};
 use shoal_documents::protocol::Command;
 use shoal_documents::{
-    ArrayDocument, AttachedDocument, BackgroundDocument, ConsistencyDocument, EngineDocument, HealthDocument,
-    MemberDocument, MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
+    ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, HealthDocument, MemberDocument,
+    MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
 };
 use shoal_drive::Access;
 use shoal_inventory::{Purpose, host_memory, last_seen, members_to_show, open_drives};
@@ -121,6 +123,9 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
         let per_cent = done_bytes.saturating_mul(100).checked_div(*total_bytes).unwrap_or(100);
         let rate = bytes_per_s.map_or(String::new(), |rate| format!(", {}", format_rate(rate)));
         writeln!(text, "  {work}: {per_cent} %, {} of {}{rate}", format_size(*done_bytes), format_size(*total_bytes))?;
+    }
+    if document.is_at_rest() {
+        next_step::at_rest(&document.array).iter().try_for_each(|step| writeln!(text, "  {step}"))?;
     }
     document.running.as_ref().map_or(Ok(()), |running| tell_of_running(text, document, running))
 }
@@ -285,7 +290,7 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
     let resync = if array.needs_resync { ", needs a resync" } else { "" };
     writeln!(text, "{indent}  health {}{missing}{incomplete}{unnamed}{resync}", array.health)?;
     writeln!(text, "{indent}  {}", survives(array))?;
-    if let Some(mend) = mend(array) {
+    if let Some(mend) = next_step::filling_text(array) {
         writeln!(text, "{indent}  {mend}")?;
     }
     if let Some(policy) = array.consistency_policy {
@@ -297,23 +302,6 @@ fn describe_heading(text: &mut String, array: &ArrayDocument, indent: &str) -> s
         writeln!(text, "{indent}  write-back window of {whole}, {dirty} of it not written yet")?;
     }
     writeln!(text, "{indent}  uuid {}, events {}", array.uuid, array.events)
-}
-
-/// What fills the place of a member that is missing.
-fn mend(array: &ArrayDocument) -> Option<String> {
-    if lacks_an_array(array) {
-        let again = "`shoal re-add --drive DRIVE`";
-        return Some(format!(
-            "the array inside that is missing comes back with {again}: one of its drives, and all of them given"
-        ));
-    }
-    let former = match array.consistency_policy {
-        Some(ConsistencyDocument::Bitmap) => "`shoal re-add --drive DRIVE`",
-        _ => "`shoal add --force --drive DRIVE`",
-    };
-    let new = "`shoal add --drive DRIVE`";
-    lacks_a_drive(array)
-        .then(|| format!("a new drive takes the missing place with {new}, the one that was there with {former}"))
 }
 
 /// Which losses the array is sure to survive as it is now.
@@ -349,21 +337,6 @@ fn survives(array: &ArrayDocument) -> String {
             format!("survives the loss of {} now; when whole, of {whole}", drives(now))
         }
     }
-}
-
-/// Whether somebody has to give it a drive.
-fn lacks_a_drive(array: &ArrayDocument) -> bool {
-    array.spares.is_empty() && lacks_a_member(array)
-}
-
-/// The same of an array of arrays.
-fn lacks_an_array(array: &ArrayDocument) -> bool {
-    lacks_a_member(array) && array.inner_arrays().next().is_some()
-}
-
-fn lacks_a_member(array: &ArrayDocument) -> bool {
-    let is_missing = |member: &MemberDocument| member.state == MemberStateDocument::Missing && member.array.is_none();
-    array.health == HealthDocument::Degraded && array.members.iter().any(is_missing)
 }
 
 /// Whether it is all one which drive is lost next: not so of several mirrors, and of arrays inside

@@ -77,12 +77,17 @@ impl<W: World> Tree<W> {
     /// The drive of a slot has refused a flush. Whatever becomes of the update that is announced,
     /// this stays so.
     pub(crate) fn remember_refusal(&mut self, node: NodeId, slot: usize) {
-        let has_lost_content = match self.nodes[node.0].slots[slot].place.target {
+        let why = if self.has_lost_content(node, slot) { Refusal::LostContent } else { Refusal::Drive };
+        self.remember_of_drive(node, slot, |book, device| book.with_refused_flush(device, why));
+    }
+
+    /// Whether the drive of a slot is a file that was found cut short or deleted: it takes no
+    /// flush any more.
+    pub(crate) fn has_lost_content(&self, node: NodeId, slot: usize) -> bool {
+        match self.nodes[node.0].slots[slot].place.target {
             Target::Drive(drive) => self.world.has_lost_content(drive),
             Target::Node(_) => false,
-        };
-        let why = if has_lost_content { Refusal::LostContent } else { Refusal::Drive };
-        self.remember_of_drive(node, slot, |book, device| book.with_refused_flush(device, why));
+        }
     }
 
     /// A drive that refused a flush has been written to again, all of it, and has flushed that.
@@ -100,7 +105,10 @@ impl<W: World> Tree<W> {
         }
         if let Some(book) = memory.keeper.recall(array) {
             let book = memory.with_flushed(book);
-            memory.keeper.keep(with(book, device));
+            let changed = with(book.clone(), device);
+            if changed != book {
+                memory.keeper.keep(changed);
+            }
         }
     }
 

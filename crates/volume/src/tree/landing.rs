@@ -121,9 +121,9 @@ impl<W: World> Tree<W> {
             self.put_replayed(engine.node, role, io);
         }
         self.watch_original(now, engine, role, &outcome);
-        if io == MemberIo::Flush
-            && outcome != Outcome::Done
+        if outcome != Outcome::Done
             && let Some(slot) = self.nodes[engine.node.0].slot_asked(engine.mirror, role)
+            && (io == MemberIo::Flush || self.has_lost_content(engine.node, slot))
         {
             self.note_refusal(engine.node, slot);
         }

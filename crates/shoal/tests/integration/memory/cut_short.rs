@@ -11,9 +11,9 @@ fn start(bay: &Bay, drives: &str) -> Server {
     Server::start_as(bay, "serve", &format!("--deadline 5 {drives}"))
 }
 
-/// Cuts a member of the array that runs on `drives` short, has that noticed by a write, and ends
-/// the array.
-fn cut_under(bay: &Bay, drives: &str, cut: &str) {
+/// Cuts a member of the array that runs on `drives` short, has that noticed by the command `write`,
+/// and ends the array. Without `--force` the content is read first.
+fn cut_under(bay: &Bay, drives: &str, cut: &str, write: &str) {
     let server = start(bay, drives);
     let first = drives.split(' ').next().unwrap();
     bay.write(&format!("write {first}"), &pattern(BYTES, 1));
@@ -21,7 +21,7 @@ fn cut_under(bay: &Bay, drives: &str, cut: &str) {
     let size = file.metadata().unwrap().len();
     file.set_len(size - (1 << 20)).unwrap();
     // Whether it fails depends on who else has the content.
-    bay.run_with(&format!("write {first}"), &pattern(BYTES, 2));
+    bay.run_with(&format!("{write} {first}"), &pattern(BYTES, 2));
     server.kill();
     file.set_len(size).unwrap();
 }
@@ -36,13 +36,14 @@ fn a_file_that_is_as_long_again_is_not_believed() {
         "d0 d2 d3",
         "d0",
     );
-    for (create, fail, drives, cut) in [striped, mirror, mirrors] {
+    let by_flush = [striped, mirror, mirrors].map(|it| (it, "write --force"));
+    for ((create, fail, drives, cut), write) in by_flush.into_iter().chain([(mirror, "write")]) {
         let bay = Bay::new(4);
         bay.done(create);
         if let Some(fail) = fail {
             bay.done(fail);
         }
-        cut_under(&bay, drives, cut);
+        cut_under(&bay, drives, cut, write);
         let fact = format!("{cut} cannot be missed, and its file was cut short");
         for command in ["write", "run", "serve", "rebuild", "write --degraded"] {
             bay.refused(&format!("{command} {drives}"), 3, &[&fact, "`shoal recover`", "`shoal trust`"]);
@@ -60,17 +61,19 @@ fn a_file_that_is_as_long_again_is_not_believed() {
 /// The bitmap knows nothing of what the file has lost.
 #[test]
 fn a_file_that_was_cut_short_is_not_filled_by_the_bitmap() {
-    let bay = Bay::new(2);
-    bay.done("create --level 1 --bitmap internal --assume-clean d0 d1");
-    cut_under(&bay, "d0 d1", "d1");
-    assert!(bay.done("status d0 d1").stdout.windows(9).any(|word| word == b"not used:"));
-    bay.refused_running(
-        "re-add --drive d1 d0",
-        2,
-        &["d1 cannot be re-added", "its file was cut short", "add it as a new drive"],
-    );
-    bay.done("add --force --drive d1 d0");
-    assert_eq!(bay.json("status d0 d1")["health"], "optimal");
+    for write in ["write", "write --force"] {
+        let bay = Bay::new(2);
+        bay.done("create --level 1 --bitmap internal --assume-clean d0 d1");
+        cut_under(&bay, "d0 d1", "d1", write);
+        assert!(bay.done("status d0 d1").stdout.windows(9).any(|word| word == b"not used:"), "{write}");
+        bay.refused_running(
+            "re-add --drive d1 d0",
+            2,
+            &["d1 cannot be re-added", "its file was cut short", "add it as a new drive"],
+        );
+        bay.done("add --force --drive d1 d0");
+        assert_eq!(bay.json("status d0 d1")["health"], "optimal", "{write}");
+    }
 }
 
 /// What it lost nobody has, and so nobody can write it again. Its name still leads to the process
@@ -86,7 +89,7 @@ fn a_last_copy_that_was_cut_short_takes_nothing_more_and_is_not_renewed() {
     let size = file.metadata().unwrap().len();
     file.set_len(size - (1 << 20)).unwrap();
     for seed in [2, 3] {
-        assert_ne!(bay.run_with("write d0", &pattern(BYTES, seed)).code, 0);
+        assert_ne!(bay.run_with("write --force d0", &pattern(BYTES, seed)).code, 0);
         let status = bay.json("status d0").to_string();
         assert!(status.contains("did not keep what was written to it"), "{status}");
         assert!(!status.contains("written to it again"), "{status}");

@@ -228,6 +228,10 @@ fn an_array_inside_another_is_not_left_out_by_accident() {
     ] {
         bay.refused(&format!("write {given}"), REFUSED, &lacking);
     }
+    // One drive of each half is not enough of either.
+    for command in ["write", "write --degraded", "serve --degraded"] {
+        bay.refused(&format!("{command} d0 d3"), REFUSED, &["array vm:shoal-0", "members"]);
+    }
     assert_eq!(bay.done("read d0 d1 d2 --length 100000").stdout, content, "reading leaves nobody behind");
     let ran = bay.run_with("write --degraded d0 d1 d2", &content);
     assert!(ran.code == 0 && ran.stderr.contains("started without d3"), "{}", ran.stderr);
