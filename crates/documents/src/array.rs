@@ -197,8 +197,9 @@ impl fmt::Display for HealthDocument {
 impl HealthDocument {
     /// That of an array as the engine sees it, or as far as its superblocks say.
     fn of(status: &ArrayStatus) -> Self {
-        let is_whole = status.members.iter().all(|member| member.state == MemberState::InSync);
-        if status.problem.is_some() && is_whole { Self::Unusable } else { status.health.into() }
+        let lost = status.members.iter().filter(|member| member.state != MemberState::InSync).count();
+        let is_enough = lost <= status.redundancy;
+        if status.problem.is_some() && is_enough { Self::Unusable } else { status.health.into() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use shoal_md::Choice;
+use shoal_md::{Choice, Features};
 use shoal_volume::{Health, Role};
 
 use crate::plan::{Group, Plan};
@@ -29,6 +29,11 @@ pub enum Loss {
         /// Bytes of content.
         size_bytes: u64,
     },
+    /// The array has two shapes at once.
+    Reshaping {
+        /// Its name.
+        array: String,
+    },
     /// A member is used that the array went on without.
     Forced {
         /// The member.
@@ -51,6 +56,11 @@ pub enum Loss {
 impl fmt::Display for Loss {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Reshaping { array } => write!(
+                formatter,
+                "array {array} is being reshaped, and can be neither read nor written: `shoal grow --continue` goes on with that, \
+                 with --degraded if a member is gone"
+            ),
             Self::Missing { array, roles } => {
                 let roles = roles.iter().map(|role| role.0.to_string()).collect::<Vec<_>>().join(", ");
                 write!(formatter, "array {array} cannot run: members {roles} are missing; look for them elsewhere")
@@ -96,7 +106,9 @@ pub fn losses(plan: &Plan, content: Option<&Content>) -> Vec<Loss> {
     for group in &plan.groups {
         let Ok(proposal) = &group.proposal else { continue };
         let array = || proposal.assembly.name();
-        if proposal.health == Health::Failed {
+        if proposal.assembly.superblock.features.any_of(Features::RESHAPE_ACTIVE) {
+            losses.push(Loss::Reshaping { array: array() });
+        } else if proposal.health == Health::Failed {
             losses.push(Loss::Missing { array: array(), roles: proposal.assembly.missing_roles() });
         }
         let is_forced = |index| matches!(group.choice(index), Some(Choice::Force { .. }));

@@ -3,7 +3,7 @@
 //!
 //! Nothing is written. Where an array cannot run, its status is made of what its superblocks say.
 
-use shoal_array::{Health, Role};
+use shoal_array::{Health, Level, Role};
 use shoal_drive::DriveId;
 use shoal_md::{Assembly, ShapeUnknown, Superblock};
 use shoal_memory::Keeper;
@@ -192,7 +192,11 @@ fn shapeless_status<W: World>(
         level: assembly.level,
         chunk_bytes: u32::try_from(assembly.superblock.chunk_bytes()).unwrap_or(0),
         capacity_bytes: 0,
-        redundancy: 0,
+        redundancy: match assembly.level {
+            Level::Raid4 | Level::Raid5(_) => 1,
+            Level::Raid6(_) => 2,
+            _ => 0,
+        },
         health: Health::Failed,
         consistency: None,
         needs_resync: false,

@@ -1,17 +1,20 @@
 //! `shoal grow`
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use indicatif::ProgressBar;
 use shoal_documents::protocol::Command;
 use shoal_drive::{Access, Drive};
 use shoal_inventory::{
     Seen, Wipeable, arrays, hold, members as members_of, open_drives, refuse_active, refuse_silent, remember, same_file,
 };
+use shoal_memory::Found;
 use shoal_running::{Handle, Opening};
 use shoal_volume::{
-    Absent, AssembleError, BitmapChange, GrowError, GrowOptions, GrowRefusal, Grown, ParityLayout, check_growth,
-    continue_reshape, grow,
+    Absent, AssembleError, BitmapChange, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, ParityLayout,
+    check_growth, continue_reshape, grow,
 };
 
 use crate::args::{ArrayArgs, BitmapPlace, Cli, GrowArgs};
@@ -126,13 +129,7 @@ fn carry_out(
         drive.keep_writers_out()?;
     }
     let mut opened = join(cli, drives, PIECES.0, PIECES.1)?;
-    let signalled = interrupt_flag()?;
-    let bar = bytes_bar(cli, 0, "reshape");
-    let mut progress = |done_bytes, total_bytes| {
-        bar.set_length(total_bytes);
-        bar.set_position(done_bytes);
-        !signalled.load(Ordering::Relaxed)
-    };
+    let mut progress = Progress { bar: bytes_bar(cli, 0, "reshape"), signalled: interrupt_flag()? };
     let (members, added) = opened.drives.split_at(all.len() - args.drive.len());
     let absent = if args.array.degraded { Absent::LeftBehind } else { Absent::Refused };
     let grown = if args.go_on {
@@ -140,13 +137,32 @@ fn carry_out(
     } else {
         grow(&mut opened.world, members, added, options, &mut progress)
     };
-    bar.finish_and_clear();
+    progress.bar.finish_and_clear();
     // They are let go of before they are looked at again.
     drop(opened);
     if !grown.as_ref().is_err_and(GrowError::is_refusal) {
         remember(environment(), &members_of(environment(), all).iter().map(Seen::found).collect::<Vec<_>>(), false);
     }
     grown.map_err(grow_failure)
+}
+
+/// Shows how far a reshape has come, until somebody stops it.
+struct Progress {
+    bar: ProgressBar,
+    signalled: Arc<AtomicBool>,
+}
+
+impl GrowProgress for Progress {
+    /// Whatever becomes of this process, its new members are looked for when the array is.
+    fn has_begun(&mut self, found: Vec<Found>) {
+        remember(environment(), &found, false);
+    }
+
+    fn goes_on(&mut self, done_bytes: u64, total_bytes: u64) -> bool {
+        self.bar.set_length(total_bytes);
+        self.bar.set_position(done_bytes);
+        !self.signalled.load(Ordering::Relaxed)
+    }
 }
 
 /// The array as it is now; a mirror's new members are filled first, if that is wanted.

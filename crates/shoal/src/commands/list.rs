@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_attach::records::Standing;
-use shoal_documents::{ArrayDocument, AttachedDocument, MemberStateDocument, StateDocument};
+use shoal_documents::{ArrayDocument, AttachedDocument, HealthDocument, MemberStateDocument, StateDocument};
 use shoal_inventory::{Absentee, Listed, files_in, listed, remembered, usual_places};
 use shoal_md::Uuid;
 use shoal_running::{kernel_state, running_arrays};
@@ -134,6 +134,11 @@ fn text(document: &ListDocument) -> String {
         }
         lines.extend(table.lines().map(|line| line.trim_end().to_owned()));
     }
+    let problem = |state: &StateDocument| {
+        let problem = state.array.problem.as_ref().filter(|_| state.array.health == HealthDocument::Unusable)?;
+        Some(Outside(problem).to_string())
+    };
+    lines.extend(arrays.iter().filter_map(problem));
     lines.extend(unknown.iter().map(|it| format!("array {}: {}", it.uuid, Outside(&it.why))));
     for AbsentDocument { uuid, drives } in absent {
         let drives = drives.iter().map(|drive| Outside(drive).to_string()).collect::<Vec<_>>().join(" ");

@@ -314,7 +314,7 @@ fn survives(array: &ArrayDocument) -> String {
             "how it is cannot be told: name its other members too, or say with --scan in which directory they are"
                 .to_owned()
         }
-        HealthDocument::Unusable => "no member is missing, and something else is in the way: see below".to_owned(),
+        HealthDocument::Unusable => "enough members are there, and something else is in the way: see below".to_owned(),
         HealthDocument::Failed if array.incomplete_count() > 0 => {
             "a part of its content is on no member that was found".to_owned()
         }

@@ -1,6 +1,8 @@
 //! All arrays of a machine, and how one is by its exit status.
 
 use serde_json::Value;
+use shoal_drive::{Access, Drive, IoLoop};
+use shoal_volume::{BufferPlan, GrowOptions, Grown, RealWorld, grow};
 
 use crate::running::server::Server;
 use crate::support::{Bay, names};
@@ -71,4 +73,38 @@ fn status_says_by_its_exit_status_how_an_array_is() {
     assert_eq!(code("status --test --scan . d0"), 2);
     let untold = bay.run("status --test nothing");
     assert!(untold.code == 4 && untold.stderr.contains("nothing"), "{}", untold.stderr);
+}
+
+/// The first window of a reshape is done, and no more.
+fn grow_a_little(bay: &Bay) {
+    let arena = BufferPlan::for_drives(4, 8, 256 << 10).arena().unwrap();
+    let mut world = RealWorld::new(IoLoop::new(None, arena.clone(), 256).unwrap(), arena);
+    let mut open = |number| world.add_drive(Drive::open(&bay.path(&format!("d{number}")), Access::Write).unwrap());
+    let drives: Vec<_> = (0..4).map(|number| open(number).unwrap()).collect();
+    let options = GrowOptions { raid_devices: Some(4), ..GrowOptions::default() };
+    let grown = grow(&mut world, &drives[..3], &drives[3..], &options, &mut |done: u64, _: u64| done == 0);
+    assert!(matches!(grown, Ok(Grown::Stopped { .. })), "{grown:?}");
+}
+
+/// Enough members are there: what is in the way is named, with what ends it.
+#[test]
+fn an_array_whose_growth_was_cut_short_is_unusable_and_has_not_failed() {
+    let bay = Bay::new(4);
+    bay.done("create --level 5 --chunk 64K --name pond d0 d1 d2");
+    grow_a_little(&bay);
+    let text = |line: &str| String::from_utf8(bay.done(line).stdout).unwrap();
+    for (given, health) in [("d0 d1 d2 d3", "health unusable"), ("d0 d1 d3", "health unusable, 1 of 4 missing")] {
+        if !given.contains("d2") {
+            std::fs::rename(bay.path("d2"), bay.path("away")).unwrap();
+        }
+        let status = text(&format!("status {given}"));
+        assert!(status.contains(health) && status.contains("`shoal grow --continue`"), "{status}");
+        let recovered = text(&format!("recover {given}"));
+        assert!(recovered.contains("pond is being reshaped") && !recovered.contains("elsewhere"), "{recovered}");
+    }
+    std::fs::rename(bay.path("away"), bay.path("d2")).unwrap();
+    let list = text("list --scan .");
+    assert!(list.contains("unusable") && list.contains("`shoal grow --continue`"), "{list}");
+    bay.done("grow --continue d0 d1 d2 d3");
+    assert_eq!(bay.json("status d0 d1 d2 d3")["health"], "optimal");
 }

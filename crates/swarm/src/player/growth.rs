@@ -47,7 +47,7 @@ impl Player<'_> {
         let mut windows_left = growth.windows.unwrap_or(u32::MAX);
         let ids = |drives: &[usize]| drives.iter().map(|drive| DriveId(*drive as u32)).collect::<Vec<_>>();
         let (grown, contents) = self.in_world(contents, |world| {
-            grow(world, &ids(&members), &ids(&newcomers), &options, &mut |_, _| {
+            grow(world, &ids(&members), &ids(&newcomers), &options, &mut |_: u64, _: u64| {
                 windows_left = windows_left.saturating_sub(1);
                 windows_left > 0
             })
@@ -101,7 +101,8 @@ impl Player<'_> {
                 break;
             }
             let members: Vec<_> = all.iter().map(|drive| DriveId(*drive as u32)).collect();
-            let go_on = |world: &mut Watched| continue_reshape(world, &members, Absent::LeftBehind, &mut |_, _| true);
+            let go_on =
+                |world: &mut Watched| continue_reshape(world, &members, Absent::LeftBehind, &mut |_: u64, _: u64| true);
             let (grown, after) = self.in_world(contents, go_on)?;
             contents = after;
             self.note(format_args!("drives {all:?} go on growing: {grown:?}"));

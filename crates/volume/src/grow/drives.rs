@@ -38,6 +38,10 @@ impl<'a, W: World> Drives<'a, W> {
         self.world.facts(drive).name
     }
 
+    pub(super) fn hardware(&self, drive: DriveId) -> Option<String> {
+        self.world.hardware(drive)
+    }
+
     pub(super) fn size_bytes(&self, drive: DriveId) -> u64 {
         self.world.facts(drive).size_bytes
     }

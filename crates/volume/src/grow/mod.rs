@@ -42,6 +42,7 @@ mod roll;
 
 use shoal_array::Geometry;
 use shoal_drive::DriveId;
+use shoal_memory::Found;
 use shoal_parity::Parity;
 
 pub use error::{DriveRequest, GrowError, GrowRefusal};
@@ -52,8 +53,22 @@ use drives::Drives;
 use passage::Passage;
 use roll::Roll;
 
-/// How far a reshape has come, in bytes of the new content. The answer says whether to go on.
-pub type GrowProgress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+/// Who hears how a growth gets on. A closure hears no more than how far it has come.
+pub trait GrowProgress {
+    /// The superblocks say, durably, that a reshape is under way, and with which members: `found`.
+    fn has_begun(&mut self, found: Vec<Found>) {
+        let _ = found;
+    }
+
+    /// How far the reshape has come, in bytes of the new content. The answer says whether to go on.
+    fn goes_on(&mut self, done_bytes: u64, total_bytes: u64) -> bool;
+}
+
+impl<F: FnMut(u64, u64) -> bool> GrowProgress for F {
+    fn goes_on(&mut self, done_bytes: u64, total_bytes: u64) -> bool {
+        self(done_bytes, total_bytes)
+    }
+}
 
 /// Grows the array of `members` by the drives `added`, whose content is lost, or changes its shape.
 /// The world's arena is used as a whole, and nothing else may use the world meanwhile; it must hold
@@ -63,7 +78,7 @@ pub fn grow<W: World>(
     members: &[DriveId],
     added: &[DriveId],
     options: &GrowOptions,
-    progress: GrowProgress,
+    progress: &mut dyn GrowProgress,
 ) -> Result<Grown, GrowError> {
     let mut drives = Drives::new(world);
     let mut roll = Roll::call(&mut drives, members)?;
@@ -108,7 +123,7 @@ fn grow_piece_by_piece<W: World>(
     world: &mut W,
     members: &[DriveId],
     added: &[DriveId],
-    progress: GrowProgress,
+    progress: &mut dyn GrowProgress,
 ) -> Result<Grown, GrowError> {
     let mut members = members.to_vec();
     for &drive in added {
@@ -124,7 +139,7 @@ pub fn continue_reshape<W: World>(
     world: &mut W,
     members: &[DriveId],
     absent: Absent,
-    progress: GrowProgress,
+    progress: &mut dyn GrowProgress,
 ) -> Result<Grown, GrowError> {
     let mut drives = Drives::new(world);
     let mut roll = Roll::call(&mut drives, members)?;
@@ -142,7 +157,12 @@ pub fn continue_reshape<W: World>(
 /// From the recorded position to the end, or until it is stopped. A member that does not take what
 /// is written to it is left behind if parity stands for it; the window that it failed in is written
 /// again.
-fn pass<W: World>(drives: &mut Drives<W>, roll: &mut Roll, progress: GrowProgress) -> Result<Grown, GrowError> {
+fn pass<W: World>(
+    drives: &mut Drives<W>,
+    roll: &mut Roll,
+    progress: &mut dyn GrowProgress,
+) -> Result<Grown, GrowError> {
+    progress.has_begun(roll.found(drives));
     loop {
         match pass_with(drives, roll, progress) {
             Ok(Grown::Done) => break,
@@ -156,14 +176,18 @@ fn pass<W: World>(drives: &mut Drives<W>, roll: &mut Roll, progress: GrowProgres
 }
 
 /// The same with the members that there are, until one fails; all but the last update.
-fn pass_with<W: World>(drives: &mut Drives<W>, roll: &mut Roll, progress: GrowProgress) -> Result<Grown, GrowError> {
+fn pass_with<W: World>(
+    drives: &mut Drives<W>,
+    roll: &mut Roll,
+    progress: &mut dyn GrowProgress,
+) -> Result<Grown, GrowError> {
     let [old, new] = roll.shapes().map(Geometry::new);
     let damaged = |cause| GrowError::Geometry { name: roll.name(), cause };
     let passage = Passage::new(old.map_err(damaged)?, new.map_err(damaged)?, roll.seats(), Parity::best());
     let total_bytes = passage.total_bytes();
     while roll.position_bytes() < total_bytes {
         let position_bytes = roll.position_bytes();
-        if !progress(position_bytes, total_bytes) {
+        if !progress.goes_on(position_bytes, total_bytes) {
             return Ok(Grown::Stopped { position_bytes, total_bytes });
         }
         let window = passage.window(position_bytes).ok_or_else(|| roll.refused(GrowRefusal::NoHeadStart))?;
@@ -172,6 +196,6 @@ fn pass_with<W: World>(drives: &mut Drives<W>, roll: &mut Roll, progress: GrowPr
         roll.membership.record_reshape_position(end_bytes);
         roll.write(drives)?;
     }
-    progress(total_bytes, total_bytes);
+    progress.goes_on(total_bytes, total_bytes);
     Ok(Grown::Done)
 }

@@ -6,6 +6,7 @@ use shoal_md::{
     Assembly, Candidate, DiskLevel, Features, MemberUse, Membership, SECTOR_BYTES, Superblock, Timestamp, assemble,
     in_one_voice,
 };
+use shoal_memory::Found;
 
 use super::drives::Drives;
 use super::error::{DriveRequest, GrowError, GrowRefusal};
@@ -55,6 +56,16 @@ impl Roll {
         };
         let numbers = candidates.iter().zip(members).filter_map(number).collect();
         Ok(Self { assembly, membership, candidates, given: members.to_vec(), numbers })
+    }
+
+    /// The members with their superblocks as they are now.
+    pub(super) fn found<W: World>(&self, drives: &Drives<W>) -> Vec<Found> {
+        let found = |&(number, drive): &(u32, DriveId)| {
+            let superblock = self.membership.superblock(number).ok()?.clone();
+            let candidate = Candidate { drive: drives.name(drive), superblock };
+            Some(Found { candidate, hardware: drives.hardware(drive) })
+        };
+        self.numbers.iter().filter_map(found).collect()
     }
 
     /// What all members agree on.

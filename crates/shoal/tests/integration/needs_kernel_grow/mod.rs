@@ -58,7 +58,7 @@ fn shoal_goes_a_third(stage: &Stage, members: usize, count: usize, options: &Gro
     let mut open = |number| world.add_drive(Drive::open(&stage.path(&format!("d{number}")), Access::Write).unwrap());
     let drives: Vec<_> = (0..count).map(|number| open(number).unwrap()).collect();
     let (members, added) = drives.split_at(members);
-    let grown = grow(&mut world, members, added, options, &mut |done, total| done < total / 3).unwrap();
+    let grown = grow(&mut world, members, added, options, &mut |done: u64, total: u64| done < total / 3).unwrap();
     assert!(matches!(grown, Grown::Stopped { position_bytes, .. } if position_bytes > 0), "{grown:?}");
 }
 

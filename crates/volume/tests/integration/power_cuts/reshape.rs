@@ -1,10 +1,11 @@
 //! Arrays are reshaped, and power is cut at every place; and once more while the reshape goes on.
 
 use shoal_drive::DriveId;
+use shoal_memory::Found;
 use shoal_volume::transfer::{read_to, write_from};
 use shoal_volume::{
-    Absent, ArrayVolume, BitmapChange, BufferPlan, Consistency, GrowError, GrowOptions, GrowRefusal, Grown, OpenError,
-    OpenOptions, Volume, continue_reshape, grow,
+    Absent, ArrayVolume, BitmapChange, BufferPlan, Consistency, GrowError, GrowOptions, GrowProgress, GrowRefusal,
+    Grown, OpenError, OpenOptions, Volume, continue_reshape, grow,
 };
 
 use crate::support::create_options;
@@ -49,13 +50,13 @@ impl Growth {
     fn start(&self, world: &mut TracedWorld) -> Result<Grown, GrowError> {
         let all = self.all();
         let (members, added) = all.split_at(self.members);
-        grow(world, members, added, &self.to, &mut |_, _| true)
+        grow(world, members, added, &self.to, &mut |_: u64, _: u64| true)
     }
 
     /// What is to be done after a power cut; a second one cuts the trace that this leaves.
     fn recover(&self, media: Vec<Media>, trace: Trace) -> Vec<Media> {
         let (mut world, _) = world(media, 3, trace);
-        let result = match continue_reshape(&mut world, &self.all(), Absent::Refused, &mut |_, _| true) {
+        let result = match continue_reshape(&mut world, &self.all(), Absent::Refused, &mut |_: u64, _: u64| true) {
             // The reshape had not begun: the new drives are nobody's yet, or nobody knows them.
             Err(GrowError::NoMember { .. }) => self.start_again(&mut world),
             Err(GrowError::Refused { why: GrowRefusal::NoReshape, .. }) if self.added == 0 => {
@@ -75,7 +76,7 @@ impl Growth {
         let mut present = self.all();
         present.retain(|drive| *drive != away);
         let (mut world, _) = world(media, 3, Trace::default());
-        let continued = continue_reshape(&mut world, &present, Absent::LeftBehind, &mut |_, _| true);
+        let continued = continue_reshape(&mut world, &present, Absent::LeftBehind, &mut |_: u64, _: u64| true);
         match continued {
             Ok(Grown::Done) => {}
             // It had not begun, or had ended.
@@ -257,6 +258,30 @@ fn a_member_that_dies_while_raid6_changes_its_chunk_and_grows_is_left_behind() {
     Growth { level: "6", layout: None, chunk_bytes: 64 << 10, members: 4, added: 1, to: to_five }.die_everywhere();
 }
 
+/// Who hears with which members a reshape has begun, and stops it.
+struct Heard(Vec<usize>);
+
+impl GrowProgress for Heard {
+    fn has_begun(&mut self, found: Vec<Found>) {
+        assert!(found.iter().all(|it| it.candidate.superblock.raid_devices == 4));
+        self.0.push(found.len());
+    }
+
+    fn goes_on(&mut self, _: u64, _: u64) -> bool {
+        false
+    }
+}
+
+#[test]
+fn the_new_members_are_told_before_anything_is_moved() {
+    let growth = Growth { level: "5", layout: None, chunk_bytes: 64 << 10, members: 3, added: 1, to: to(4) };
+    let (mut world, _) = world(growth.make().0, 11, Trace::default());
+    let (all, mut heard) = (growth.all(), Heard(Vec::new()));
+    assert!(matches!(grow(&mut world, &all[..3], &all[3..], &growth.to, &mut heard), Ok(Grown::Stopped { .. })));
+    assert!(matches!(continue_reshape(&mut world, &all, Absent::Refused, &mut heard), Ok(Grown::Stopped { .. })));
+    assert_eq!(heard.0, [4, 4]);
+}
+
 /// Two members die, one after the other, which RAID6 survives; a third, which it does not.
 #[test]
 fn raid6_goes_on_growing_without_two_members_and_stops_at_the_third() {
@@ -267,7 +292,7 @@ fn raid6_goes_on_growing_without_two_members_and_stops_at_the_third() {
         let (mut world, _) = world(before.clone(), 11, Trace::default());
         let (dead, mut turns) = (world.dead(), 0);
         let (members, added) = all.split_at(growth.members);
-        let grown = grow(&mut world, members, added, &growth.to, &mut |_, _| {
+        let grown = grow(&mut world, members, added, &growth.to, &mut |_: u64, _: u64| {
             if let Some(&drive) = died.get(turns) {
                 dead.borrow_mut().insert(drive);
             }
@@ -286,15 +311,16 @@ fn raid6_goes_on_growing_without_two_members_and_stops_at_the_third() {
     // All that died is plugged in again, and the last one is in sync.
     let (mut world, _) = world(media, 3, Trace::default());
     let present = [0, 2, 3, 4].map(DriveId);
-    let refused = continue_reshape(&mut world, &present, Absent::Refused, &mut |_, _| true);
+    let refused = continue_reshape(&mut world, &present, Absent::Refused, &mut |_: u64, _: u64| true);
     assert!(
         matches!(refused, Err(GrowError::Refused { why: GrowRefusal::Absent { missing: 2, .. }, .. })),
         "{refused:?}"
     );
     // Those that were left behind are there, and it is said that they are of no use.
-    let refused = continue_reshape(&mut world, &all, Absent::Refused, &mut |_, _| true).unwrap_err().to_string();
+    let refused =
+        continue_reshape(&mut world, &all, Absent::Refused, &mut |_: u64, _: u64| true).unwrap_err().to_string();
     assert!(refused.contains("were left behind and lack what was written since: `--degraded`"), "{refused}");
-    let grown = continue_reshape(&mut world, &present, Absent::LeftBehind, &mut |_, _| true);
+    let grown = continue_reshape(&mut world, &present, Absent::LeftBehind, &mut |_: u64, _: u64| true);
     assert_eq!(grown.unwrap(), Grown::Done);
     growth.check_start(world.media().to_vec(), &all, &content).unwrap();
 }
