@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod asked;
+mod copies;
 mod drives;
 mod environment;
 mod inside;

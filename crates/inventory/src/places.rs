@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use shoal_md::Uuid;
 
 use crate::environment::Environment;
+use crate::look::Seen;
 
 /// An array that this host remembers, and of which no drive is here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,4 +58,16 @@ fn is_hardware(entry: &Path) -> bool {
     let has_partitions =
         std::fs::read_dir(&place).is_ok_and(|inner| inner.filter_map(Result::ok).any(|it| is_partition(&it)));
     place.join("device").exists() && !has_partitions
+}
+
+/// Where a member may be: beside those that are given, or at the path by which it was last seen.
+pub(crate) fn places(path: &Path, group: &[&Seen]) -> Vec<PathBuf> {
+    let beside = group.iter().filter_map(|seen| Some(seen.path.parent()?.join(path.file_name()?)));
+    let mut places: Vec<PathBuf> = Vec::new();
+    for place in beside.chain([path.to_owned()]) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
 }

@@ -18,10 +18,12 @@ use shoal_unattended::members::{absent, is_replacing};
 use shoal_volume::{Features, Health, Role, Superblock};
 
 use crate::asked::Silence;
+use crate::copies::{CopyOfMember, refuse_copies};
 use crate::drives::same_file;
 use crate::environment::Environment;
 use crate::inside::{around, arrays_inside, book_around};
 use crate::look::{self, Look, Seen};
+use crate::places::places;
 use crate::search::{Named, SearchError, member_paths};
 
 /// What an array's members are opened for.
@@ -74,6 +76,9 @@ pub enum PresentError {
         /// Where they are.
         drives: Vec<String>,
     },
+    /// One has been copied, and the copy was given.
+    #[error(transparent)]
+    Copy(#[from] CopyOfMember),
     /// Those that were given are too few to be the array, and others are there.
     #[error(
         "array {array}: too few of its members were named, and others are there or do not answer: add {} to the list, or say with \
@@ -93,7 +98,7 @@ impl HasFault for PresentError {
         match self {
             Self::Search(error) => error.fault(),
             Self::Silent(error) | Self::AllSilent(error) => error.fault(),
-            Self::NotGiven { .. } | Self::TooFewGiven { .. } => Fault::Refused,
+            Self::Copy(_) | Self::NotGiven { .. } | Self::TooFewGiven { .. } => Fault::Refused,
         }
     }
 }
@@ -128,6 +133,9 @@ pub fn members_to_open(
         return Err(PresentError::AllSilent(Silence { path: path.clone() }));
     }
     let mut remarks = Vec::new();
+    if matches!(intent, Intent::Write | Intent::WriteWithout) {
+        refuse_copies(environment, &members)?;
+    }
     if intent != Intent::ReadWithout && are_members {
         for absent in absent_members(environment, &members, newcomer) {
             remarks.extend(absent.weigh(intent)?);
@@ -345,18 +353,6 @@ pub(crate) fn sight(
     }
     let looks = look::look(environment, &all);
     all.into_iter().zip(looks).collect()
-}
-
-/// Where a member may be: beside those that are given, or at the path by which it was last seen.
-pub(crate) fn places(path: &Path, group: &[&Seen]) -> Vec<PathBuf> {
-    let beside = group.iter().filter_map(|seen| Some(seen.path.parent()?.join(path.file_name()?)));
-    let mut places: Vec<PathBuf> = Vec::new();
-    for place in beside.chain([path.to_owned()]) {
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
 }
 
 fn name(group: &[&Seen]) -> String {

@@ -170,11 +170,14 @@ pub(crate) fn stop(cli: &Cli, args: &StopArgs) -> Result<(), Failure> {
 }
 
 /// Nobody was reached. Whoever has the drives all the same runs the array, and has lost its socket.
+/// A drive that is not there says nothing about the array.
 fn nobody_to_stop(array: &ArrayArgs) -> Failure {
     match member_paths(array).map(|paths| open_drives(&paths, Access::Write)) {
+        Err(unknown) if array.socket.is_none() => unknown,
         Ok(Err(DrivesError::Open(busy @ OpenError::Busy { .. }))) => {
             Failure::Busy(format!("{busy}; no process runs the array where it could be reached"))
         }
+        Ok(Err(error)) if array.socket.is_none() => error.into(),
         _ => Failure::usage("no process runs the array: there is nothing to stop"),
     }
 }

@@ -93,6 +93,7 @@ fn one_drive_under_two_names() {
     for line in ["status d0 symbolic", "read hard d0 d1", "write d0 d1 d2 d0", "add --drive symbolic d0 d1 d2"] {
         bay.refused(line, USAGE, &["same drive", "give it once"]);
     }
+    bay.refused("stop nosuch", USAGE, &["nosuch", "not found"]);
     std::fs::copy(bay.path("d1"), bay.path("copy")).unwrap();
     let written = bay.done("write d0 d1 d2 copy");
     assert!(written.stderr.contains("copy is not used: it is a copy of d1"), "{}", written.stderr);

@@ -28,6 +28,25 @@ fn a_copy_beside_its_member_is_left_out() {
     bay.refused("write d0 d1 d2 spare", 3, &["d1", "spare", "claim to be one member", "leave one of them out"]);
 }
 
+/// From the first write on its original would be out of date, though it is in its place.
+#[test]
+fn a_copy_does_not_go_on_where_its_original_still_is() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 d0 d1 d2");
+    bay.write("write d0 d1 d2", &pattern(BYTES, 1));
+    fs::copy(bay.path("d1"), bay.path("copy")).unwrap();
+    for command in ["write", "write --degraded", "run", "serve"] {
+        bay.refused(&format!("{command} d0 copy d2"), 3, &["copy is a copy of", "d1, which is still there"]);
+    }
+    assert_eq!(reads(&bay, "d0 copy d2", 1), "");
+    fs::rename(bay.path("d1"), bay.path("away")).unwrap();
+    bay.write("write d0 copy d2", &pattern(BYTES, 2));
+    // By now the original is the one that lacks something.
+    fs::rename(bay.path("copy"), bay.path("new")).unwrap();
+    fs::rename(bay.path("away"), bay.path("copy")).unwrap();
+    bay.write("write d0 new d2", &pattern(BYTES, 3));
+}
+
 /// Leaves an array as a power cut does while it is written to.
 pub(super) fn cut(bay: &Bay, drives: &[&str]) {
     for drive in drives {
