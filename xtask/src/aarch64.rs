@@ -1,7 +1,9 @@
-//! The parity kernels on another processor: their tests, built for aarch64 and run under emulation.
+//! What runs an array, on another processor: tests that are built for aarch64 and run under
+//! emulation.
 //!
 //! The emulator runs NEON, so the kernels that a Raspberry Pi would use are held against the scalar
-//! reference here. Speed under it means nothing.
+//! reference here. Engine, format, memory, simulator and volume follow: what they assume of words
+//! and alignment holds there too, or a test fails. Speed under it means nothing.
 
 use crate::process;
 use anyhow::Result;
@@ -13,13 +15,28 @@ const LINKER: &str = "aarch64-linux-gnu-gcc";
 const EMULATORS: &[&str] = &["qemu-aarch64-static", "qemu-aarch64"];
 /// Where Debian's cross packages put the C library that the programs load.
 const C_LIBRARY: &str = "/usr/aarch64-linux-gnu";
+/// Whose tests are run: all of the first, and the unit tests of the others.
+const PARITY: &[&str] = &["--package", "shoal-parity", "--lib", "--tests"];
+const ENGINE: &[&str] = &[
+    "--package",
+    "shoal-array",
+    "--package",
+    "shoal-md",
+    "--package",
+    "shoal-memory",
+    "--package",
+    "shoal-sim",
+    "--package",
+    "shoal-volume",
+    "--lib",
+];
 /// Where `scripts/setup test` unpacks the standard library when the toolchain cannot bring its own.
 const UNPACKED: &str = "target/aarch64-sysroot/usr";
 
 /// Runs the tests, or says in one loud line what they need.
 pub(crate) fn run(root: &Path) -> Result<()> {
     if std::env::consts::ARCH == "aarch64" {
-        println!("aarch64: this machine is one; `cargo test` has run the kernels' tests already");
+        println!("aarch64: this machine is one; `cargo test` has run these tests already");
         return Ok(());
     }
     let emulator = EMULATORS.iter().find(|emulator| process::is_installed(emulator));
@@ -32,15 +49,17 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         skip(true, true);
         return Ok(());
     }
-    let mut test = Command::new(env!("CARGO"));
-    test.args(["test", "--locked", "--package", "shoal-parity", "--lib", "--tests", "--target", TARGET])
-        .current_dir(root);
-    test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
-    test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{emulator} -L {C_LIBRARY}"));
-    if let Library::Unpacked(sysroot) = library {
-        test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
+    for tests in [PARITY, ENGINE] {
+        let mut test = Command::new(env!("CARGO"));
+        test.args(["test", "--locked", "--target", TARGET]).args(tests).current_dir(root);
+        test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
+        test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{emulator} -L {C_LIBRARY}"));
+        if let Library::Unpacked(sysroot) = library {
+            test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
+        }
+        process::pass(&mut test)?;
     }
-    process::pass(&mut test)
+    Ok(())
 }
 
 /// Where the standard library for aarch64 is.
@@ -72,5 +91,5 @@ fn skip(has_emulator: bool, has_library: bool) {
     if !has_library {
         missing.push("Rust's standard library for aarch64 (rustup target add aarch64-unknown-linux-gnu)");
     }
-    println!("SKIPPED: the parity kernels on aarch64 need {}", missing.join(", "));
+    println!("SKIPPED: parity kernels and engine on aarch64 need {}", missing.join(", "));
 }

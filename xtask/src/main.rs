@@ -22,7 +22,7 @@ usage: cargo xtask GATE
   tidy            arrows between crates, dependencies, sizes, names, text
   tidy --update   the same, and lower the recorded sizes to what they have become
   purity          the engine links without the standard library and asks the system for nothing
-  aarch64         the parity kernels' tests, built for aarch64 and run under emulation
+  aarch64         tests of parity, engine and format, built for aarch64 and run under emulation
   narrow          what needs no library in C compiles for a processor of 32 bits
   fuzz            every reader of what drives hold, on inputs that coverage leads to, for a minute
   fuzz SECONDS    the same, for so long
