@@ -132,7 +132,7 @@ impl<W: World> Tree<W> {
         let block_bytes = self.logical_block_bytes(target);
         let mut broken = None;
         let found = newest_ppl(log.area.size_bytes, log.is_chain, block_bytes, uuid, |offset, bytes| {
-            match self.read_small(target, log.area.offset_bytes + offset, bytes) {
+            match self.read_small_again(target, log.area.offset_bytes + offset, bytes) {
                 Ok(result) => result.map_err(|_: Fault| ()),
                 Err(error) => {
                     broken = Some(error);
@@ -188,7 +188,7 @@ impl<W: World> Tree<W> {
         let mut sum = PplEntry::checksum_of(&[]);
         for (offset, bytes) in pieces(length) {
             let mut piece = vec![0; bytes];
-            if let Err(fault) = self.read_small(target, start + u64::from(offset), &mut piece)? {
+            if let Err(fault) = self.read_small_again(target, start + u64::from(offset), &mut piece)? {
                 return Ok(Err(fault));
             }
             sum = PplEntry::checksum_on(sum, &piece);

@@ -105,7 +105,7 @@ impl<W: World> Tree<W> {
         let mut sum = vec![0; length];
         let mut bytes = vec![0; length];
         for (role, target, at) in sources {
-            if self.read_small(target, at, &mut bytes)?.is_err() {
+            if self.read_small_again(target, at, &mut bytes)?.is_err() {
                 return Ok(Err(role));
             }
             sum.iter_mut().zip(&bytes).for_each(|(sum, byte)| *sum ^= byte);

@@ -94,7 +94,22 @@ impl<W: World> Tree<W> {
         Ok(result)
     }
 
-    /// The same of a drive that may only be slow; none if it does not answer in time. It is waited
+    /// The same, once more if that fails. What partial parity logs need is read so:
+    /// rows that cannot be replayed are in doubt until a resync has come to them, and a member that
+    /// is lost before takes data with it.
+    pub(crate) fn read_small_again(
+        &mut self,
+        target: Target,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<Result<(), Fault>, VolumeError> {
+        match self.read_small(target, offset, bytes)? {
+            Ok(()) => Ok(Ok(())),
+            Err(_) => self.read_small(target, offset, bytes),
+        }
+    }
+
+    /// [`Self::read_small`] of a drive that may only be slow; none if it does not answer in time. It is waited
     /// for all the same: the read counts as its silence, and for nothing else.
     pub(crate) fn read_if_it_answers(
         &mut self,

@@ -249,6 +249,37 @@ fn a_member_that_refuses_the_flush_behind_a_replay_is_written_to_again() {
     assert!(renewed > 0, "some replay is flushed");
 }
 
+/// One read fails while logs are found and replayed, any one of them: what they say is not given up
+/// for that. The array would be in doubt as a whole, and a member that is lost before the resync has
+/// ended would take data with it.
+#[test]
+fn a_read_that_fails_once_leaves_no_row_in_doubt_that_a_log_has() {
+    let bare = Bare { level: "5", members: 3, gone: 0, consistency: ConsistencyPolicy::Ppl };
+    for skip in 0..30 {
+        let mut array = bare.created(&Books::default());
+        array.arena().write(array.request_memory(0), &[9; 4096]);
+        let span = array.request_span(0, 4096);
+        for chunk in 0..12 {
+            array.submit(Request {
+                id: RequestId::client(chunk),
+                command: Command::Write { offset: chunk * 4096 % BARE_BYTES, span },
+            });
+        }
+        array.poll(1 + skip as usize % 8, None, &mut Vec::new()).unwrap();
+        let mut contents = array.world().picture();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(skip.into());
+        contents.iter_mut().for_each(|content| content.cut_power(&mut random));
+        let own = read_superblock(DRIVE_BYTES, |at, bytes| contents[1].look(at, bytes)).unwrap();
+        let log_and_data = own.ppl_area().unwrap().offset_bytes..own.data_offset_bytes() + own.used_bytes();
+        let kind = MisbehaviourKind::ReadFails(Fault::TimedOut);
+        contents[1].arm(Misbehaviour { kind, within: log_and_data, skip });
+        let mut array = bare.started(contents, None);
+        assert!(!array.needs_resync(), "read {skip} of member 1 fails");
+        finish(&mut array);
+        assert_copies_agree(&mut array);
+    }
+}
+
 /// The original, a last copy, refuses any one of its flushes, also that of superblocks which are to
 /// say that the replacement has all of its content, or is the member. The takeover is not forgotten
 /// for that.
