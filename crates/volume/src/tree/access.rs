@@ -109,8 +109,8 @@ impl<W: World> Tree<W> {
         }
     }
 
-    /// [`Self::read_small`] of a drive that may only be slow; none if it does not answer in time. It is waited
-    /// for all the same: the read counts as its silence, and for nothing else.
+    /// [`Self::read_small`] of a drive that may only be slow; none if it does not answer in time.
+    /// It is waited for all the same: the read counts as its silence, and for nothing else.
     pub(crate) fn read_if_it_answers(
         &mut self,
         target: Target,

@@ -250,8 +250,8 @@ fn a_member_that_refuses_the_flush_behind_a_replay_is_written_to_again() {
 }
 
 /// One read fails while logs are found and replayed, any one of them: what they say is not given up
-/// for that. The array would be in doubt as a whole, and a member that is lost before the resync has
-/// ended would take data with it.
+/// for that. The array would be in doubt as a whole, and a member that is lost before the resync
+/// has ended would take data with it.
 #[test]
 fn a_read_that_fails_once_leaves_no_row_in_doubt_that_a_log_has() {
     let bare = Bare { level: "5", members: 3, gone: 0, consistency: ConsistencyPolicy::Ppl };
