@@ -75,10 +75,10 @@ export function tick(ns: number): string {
   return `${Number((ns / unit).toPrecision(3))} ${name}`;
 }
 
-/** A long time: 45 min 12 s. */
+/** A long time: 45 min 12 s; 1.3 s below ten seconds, where a second is much. */
 export function duration(ns: number): string {
+  if (ns < 9.95e9) return ns < 1e9 ? latency(ns) : `${Number((ns / 1e9).toPrecision(2))} s`;
   const seconds = Math.round(ns / 1e9);
-  if (seconds < 1) return latency(ns);
   const parts: [number, string][] = [
     [Math.floor(seconds / 3600), "h"],
     [Math.floor((seconds % 3600) / 60), "min"],

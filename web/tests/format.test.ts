@@ -33,6 +33,9 @@ test("times take the unit that suits them", () => {
   assert.equal(format.duration(2_712_000_000_000), "45 min 12 s");
   assert.equal(format.duration(3_600_000_000_000), "1 h");
   assert.equal(format.duration(120_000_000), "120 ms");
+  assert.equal(format.duration(680_000_000), "680 ms");
+  assert.equal(format.duration(1_340_000_000), "1.3 s");
+  assert.equal(format.duration(9_960_000_000), "10 s");
 });
 
 test("a spread is that of the farther side, and a single run has none", () => {

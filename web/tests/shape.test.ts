@@ -119,6 +119,9 @@ test("logarithmic axes label round values", () => {
   assert.deepEqual(labels(logAxis([15, 300], String)), ["20", "50", "100", "200"]);
   assert.deepEqual(labels(logAxis([1, 100_000], String)), ["1", "10", "100", "1000", "10000", "100000"]);
   assert.deepEqual(labels(logAxis([], String)), []);
+  // Values that hardly differ lie between two labels, and close together.
+  assert.deepEqual(labels(logAxis([6402, 6472], String)), ["5000", "10000"]);
+  assert.deepEqual(labels(logAxis([5, 6], String)), ["2", "5", "10"]);
 });
 
 test("sorting keeps equals in order and puts what is no number last", () => {

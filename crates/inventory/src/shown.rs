@@ -124,17 +124,23 @@ fn remember(environment: &Environment, group: &[&Seen], remembered: &mut Remembe
     if !missed.iter().any(|member| role_of(member).is_some()) {
         return None;
     }
-    let mut sight = sight(environment, &book, group, &[]);
+    // Spares, and replacements that are being filled: they are shown if they are there.
+    let without_role: Vec<_> = missed.iter().copied().filter(|member| member.role.is_none()).collect();
+    let mut sight = sight(environment, &book, group, &without_role);
     for member in missed {
-        let Some(role) = role_of(member) else { continue };
+        let role = role_of(member);
+        if role.is_none() && member.role.is_some() {
+            continue;
+        }
         let is_it = |(_, looked): &(PathBuf, Look)| {
             let own = |seen: &Seen| (seen.superblock.array_uuid, seen.superblock.device_uuid);
             matches!(looked, Look::Member(seen) if own(seen) == (book.array(), member.uuid))
         };
         let seen = sight.iter().position(is_it).and_then(|place| sight.swap_remove(place).1.member());
-        match seen {
-            Some(seen) => remembered.there.push(seen),
-            None => remembered.gone.push((book.array(), role)),
+        match (seen, role) {
+            (Some(seen), _) => remembered.there.push(seen),
+            (None, Some(role)) => remembered.gone.push((book.array(), role)),
+            (None, None) => {}
         }
     }
     Some(())

@@ -45,6 +45,8 @@ pub struct PlanRequest {
     pub host: HostModel,
     /// The study that this is a plan of.
     pub preset: Option<Preset>,
+    /// What was taken of drives and buses of which nobody said it, a sentence each.
+    pub taken: Vec<String>,
     /// Everything by chance follows from it.
     pub seed: u64,
     /// How many years are played for each array's chance of loss.
@@ -65,6 +67,7 @@ impl PlanRequest {
             shared_cause: shared_cause(),
             host: HostModel::default(),
             preset: None,
+            taken: Vec::new(),
             seed: 1,
             trials: 20_000,
         }

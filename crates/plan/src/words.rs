@@ -258,6 +258,7 @@ pub(crate) fn assumptions(request: &PlanRequest) -> Vec<String> {
          not bursts into a cache"
             .to_owned(),
     ];
+    assumptions.extend(request.taken.iter().cloned());
     let mut sources: Vec<String> = Vec::new();
     for drive in &request.inventory.drives {
         let source = format!("drives fail at {} a year: {}", chance(drive.failure.yearly), drive.failure.source);

@@ -37,7 +37,7 @@ pub(crate) fn begin(args: &KeepArgs, command: &str) -> Recorder<'static> {
 
 /// What somebody ended who asked for it before it was done: what was measured counts.
 pub(crate) fn stopped() -> Failure {
-    Failure::Shown("stopped before its end: what was measured until then is above".to_owned())
+    Failure::Shown("stopped before its end; what was measured until then is kept".to_owned())
 }
 
 /// Ends it, as the command ended. What could not be begun, as it was asked for, leaves nothing.

@@ -33,7 +33,8 @@ pub enum ManageError {
     },
     /// It is to be wiped, and holds data of the array.
     #[error(
-        "{drive} is an active member of array {array}, which counts on what it holds: give it among the members, or another drive"
+        "{drive} is an active member of array {array}, which counts on what it holds: give it among the members, or another drive; \
+         if it was being filled, `shoal rebuild` goes on with that"
     )]
     ActiveMember {
         /// The drive.

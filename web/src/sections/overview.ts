@@ -100,6 +100,7 @@ function metricTile(chosen: ArraySummary, metric: Metric): Tile[] {
   const tail = workload.latency_99_ns;
   const efficiency = workload.expected && isSequential(metric) ? `${permille(workload.expected.efficiency_permille)} of expected` : "";
   const slowest = tail && !isSequential(metric) ? `99 % within ${latency(tail.median)}` : "";
-  const detail = [spreadPercent(figure), efficiency, slowest].filter((part) => part !== "").join(" · ");
+  // By bytes: requests a second are whole numbers, of which few have no spread to speak of.
+  const detail = [spreadPercent(workload.bytes_per_s), efficiency, slowest].filter((part) => part !== "").join(" · ");
   return [{ label: METRIC_NAMES[metric], value, detail }];
 }

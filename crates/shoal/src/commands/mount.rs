@@ -29,6 +29,7 @@ const UNMOUNT_WATCH: Duration = Duration::from_secs(5);
 pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
     let (array, directory) =
         args.array_and_directory().ok_or_else(|| Failure::usage("give the array's members, and then the directory"))?;
+    refuse_unserved(&array)?;
     let place = check_place(&directory).map_err(mount_failure)?;
     refuse_non_root(&array)?;
     let options = AttachOptions {
@@ -52,6 +53,22 @@ pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
         let _ = detach(&attachment);
     }
     output::document(cli, &mounted?, mount_text)
+}
+
+/// Refuses an array that is mounted, and whose file system waits for somebody to run it again.
+fn refuse_unserved(array: &ArrayArgs) -> Result<(), Failure> {
+    let Some(attachment) = attachment_of(array)?.filter(|it| it.standing() == Standing::ServerGone) else {
+        return Ok(());
+    };
+    match attachment.mounted_at()?.first() {
+        Some(place) => Err(Failure::Refused(format!(
+            "array {} is mounted on {} already, and nobody runs it: `{}` runs it again",
+            attachment.name,
+            place.display(),
+            attachment.attach_command()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn mount_on(args: &MountArgs, attachment: &Attachment, place: &Path) -> Result<MountDocument, Failure> {

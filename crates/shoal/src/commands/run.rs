@@ -6,6 +6,7 @@ use std::time::Duration;
 use shoal_attach::records::{Attachment, Standing};
 use shoal_attaching::Occupied;
 use shoal_documents::protocol::Command;
+use shoal_documents::{ArrayDocument, HealthDocument};
 use shoal_drive::{Access, OpenError};
 use shoal_inventory::{DrivesError, is_simulated, open_drives};
 use shoal_running::{
@@ -46,11 +47,22 @@ pub(crate) fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
             claimed.map_err(|failure| failure.document())
         };
         let mut host = when_free(environment(), wait, claim)?;
-        let name = host.execute(speed(&args.speed))?.array.name;
-        Ok((name, Server::start(host, args.array.socket.as_deref(), None, alerts, stop_on_signals)?))
+        let array = host.execute(speed(&args.speed))?.array;
+        tell_holes(&array);
+        Ok((array.name, Server::start(host, args.array.socket.as_deref(), None, alerts, stop_on_signals)?))
     })?;
     output::warn(&format!("array {name} runs, administered at {}; Ctrl-C stops it", server.socket().display()));
     output::document(cli, &server.run()?, state_text)
+}
+
+/// Tells that an array which has lost too much is run all the same.
+pub(super) fn tell_holes(array: &ArrayDocument) {
+    if array.health == HealthDocument::Failed {
+        output::warn(&format!(
+            "array {} has lost more members than its level survives: it can only be read, and what only those had gives errors",
+            Outside(&array.name)
+        ));
+    }
 }
 
 /// Refuses what an array could not be kept running with, before it is started.

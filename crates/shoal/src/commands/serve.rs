@@ -13,7 +13,8 @@ use shoal_serve::{Address, Clients, Export, Exporter, Exports, ListenError, List
 use shoal_volume::{SILENCE, Volume};
 
 use super::run::{
-    check_keeping, check_place, from_anywhere, refuse_other_place, refuse_place, refuse_waited_for, speed, write_back,
+    check_keeping, check_place, from_anywhere, refuse_other_place, refuse_place, refuse_waited_for, speed, tell_holes,
+    write_back,
 };
 use super::status::state_text;
 use crate::args::{ArrayArgs, Cli, ServeArgs};
@@ -49,6 +50,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<(), Failure> {
         };
         let mut host = when_free(environment(), wait, claim)?;
         let array = host.execute(speed(&args.speed))?.array;
+        tell_holes(&array);
         let service = service(args, &mut host, &array, &protection)?;
         let places = service.addresses().join(" ");
         let server = Server::start(host, args.array.socket.as_deref(), Some(service), alerts, stop_on_signals)?;

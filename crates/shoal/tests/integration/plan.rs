@@ -32,6 +32,17 @@ fn drives_that_nobody_has_described_are_planned_from_figures() {
     }
 }
 
+/// Where drives are plugged in decides how fast they are together.
+#[test]
+fn what_nobody_said_of_drives_and_buses_is_told() {
+    let bay = Bay::new(0);
+    let line = "plan --drives 3 --size 64GB --read 20MB/s --write 9MB/s --for throughput --top 1";
+    let text = printed(&bay, line);
+    assert!(text.contains("all on one bus, `usb2`: --bus") && text.contains("do as `stick-64g`"), "{text}");
+    let text = printed(&bay, &format!("{line} --bus usb3 --like stick-64g"));
+    assert!(!text.contains("all on one bus") && !text.contains("names another"), "{text}");
+}
+
 #[test]
 fn a_study_is_planned_again_with_its_figures() {
     let bay = Bay::new(0);

@@ -1,4 +1,4 @@
-//! What to do, in two sentences.
+//! What to do, in two or three sentences.
 
 use std::cmp::Ordering;
 
@@ -27,8 +27,16 @@ pub(super) fn recommend(report: &StudyReport, summaries: &[ArraySummary], rankin
         None => "No other array was measured and verified, so there is nothing to compare it with.".to_owned(),
         Some(next) => study.against(&chosen, &next),
     };
+    let doubted = ranked.first().filter(|entry| valid.is_some() && !is_valid(entry));
+    let again = doubted.and_then(|entry| study.array(entry.array)).map(|first| {
+        format!(
+            "{} comes first by its results, which are marked suspect: measure again before you decide.",
+            first.summary.name
+        )
+    });
+    let sentences = [study.build(&chosen, valid.is_some()), second].into_iter().chain(again).collect();
     Recommendation {
-        sentences: vec![study.build(&chosen, valid.is_some()), second],
+        sentences,
         array: Some(chosen.array),
         configuration: Some(chosen.configuration.clone()),
         runner_up: runner_up.map(|entry| entry.array),

@@ -62,10 +62,24 @@ fn request(args: &PlanArgs) -> Result<PlanRequest, Failure> {
         base_cents: args.base_cost.unwrap_or(0),
         replace_days: args.replace_after,
         shared_cause: args.shared_cause,
+        taken: taken(args, preset.as_ref()),
         preset,
         seed: args.seed,
         ..defaults
     })
+}
+
+/// What is taken of drives of which nobody said it.
+fn taken(args: &PlanArgs, preset: Option<&Preset>) -> Vec<String> {
+    let is_described = |text: &String| text.starts_with(PREFIX) || text.contains(".toml");
+    let has_plain = args.count.is_some() || args.drives.iter().any(|text| !is_described(text));
+    if preset.is_some() || !has_plain {
+        return Vec::new();
+    }
+    let like = format!("drives of which only figures were given do as `{LIKE}` does otherwise: --like names another");
+    let bus = format!("they are all on one bus, `{BUS}`: --bus says how they are plugged in");
+    let said = [(args.like.is_some(), like), (args.bus.is_some(), bus)];
+    said.into_iter().filter(|(is_said, _)| !is_said).map(|(_, taken)| taken).collect()
 }
 
 fn named_preset(name: &str) -> Result<Preset, Failure> {

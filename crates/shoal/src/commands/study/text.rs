@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
+use shoal_bench::Verdict;
+use shoal_study::analysis::array_name;
 use shoal_study::model::{
     ArraySummary, FaultRecord, Metric, Purpose, Ranking, RankingEntry, Spread, StudyReport, TogetherSummary,
     Verification, WorkloadSummary,
@@ -40,6 +42,9 @@ fn write_all(text: &mut String, report: &StudyReport) -> std::fmt::Result {
     if !report.analysis.arrays.is_empty() {
         writeln!(text, "Arrays")?;
         writeln!(text, "{}\n", lines(&arrays(report)))?;
+    }
+    if let Some(marks) = marks(report) {
+        writeln!(text, "{marks}\n")?;
     }
     if let Some(fault) = &report.fault {
         describe_fault(text, report, fault)?;
@@ -124,9 +129,30 @@ fn verified(verification: Option<&Verification>, summary: &ArraySummary) -> Stri
 fn cells(workloads: &[WorkloadSummary]) -> Vec<String> {
     let cell = |metric| {
         let of_metric = workloads.iter().find(|summary| summary.metric == metric);
-        of_metric.map_or_else(String::new, |summary| figure(metric, &summary.bytes_per_s, &summary.iops))
+        of_metric.map_or_else(String::new, |summary| {
+            figure(metric, &summary.bytes_per_s, &summary.iops) + mark(summary.verdict)
+        })
     };
     COLUMNS.iter().map(|&(_, metric)| cell(metric)).collect()
+}
+
+/// What a figure is worth.
+fn mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "",
+        Verdict::Suspect => " ?",
+        Verdict::Invalid => " !",
+    }
+}
+
+/// What the marks of figures mean, if there are any.
+fn marks(report: &StudyReport) -> Option<&'static str> {
+    let (drives, arrays) = (&report.analysis.drives, &report.analysis.arrays);
+    let workloads = drives.iter().map(|it| &it.workloads).chain(arrays.iter().map(|it| &it.workloads));
+    let is_marked = |workload: &WorkloadSummary| workload.verdict != Verdict::Valid;
+    workloads.flatten().any(is_marked).then_some(
+        "?: suspect, may not show what it seems to show; !: invalid, does not: `shoal show` and the report say why",
+    )
 }
 
 /// Rates for large requests, requests per second for small ones.
@@ -140,9 +166,10 @@ fn figure(metric: Metric, bytes_per_s: &Spread, iops: &Spread) -> String {
 fn describe_fault(text: &mut String, report: &StudyReport, fault: &FaultRecord) -> std::fmt::Result {
     let failed = &report.drives[fault.failed_drive as usize].name;
     let replacement = &report.drives[fault.replacement_drive as usize].name;
+    let array = array_name(&fault.configuration);
     writeln!(
         text,
-        "{failed} was made to fail in the middle of writing; {} more were written without it; {replacement} took its place, \
+        "Of {array}, {failed} was made to fail in the middle of writing; {} more were written without it; {replacement} took its place, \
          and was filled in {} at {} under load. {} read back, {} blocks wrong; a scrub found {} of parity or copies that disagree.\n",
         format_size(fault.written_while_degraded_bytes),
         format_ns(fault.rebuild_ns),

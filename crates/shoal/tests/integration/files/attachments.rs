@@ -299,7 +299,7 @@ fn needs_root_fuse_what_is_attached_or_mounted_is_not_overwritten() {
     let device = ponds.attached().display().to_string();
     overwriting(&["left", &format!("attached as {device}"), &format!("`shoal detach {device}` first")]);
     ponds.bay.done("detach d0");
-    ponds.bay.write("write --offset 8M d0 d1", b"nobody uses it");
+    ponds.bay.write("write --force --offset 8M d0 d1", b"nobody uses it");
 }
 
 #[test]

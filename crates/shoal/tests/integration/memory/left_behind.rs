@@ -138,6 +138,11 @@ fn neither_a_replacement_that_is_being_filled_nor_its_original_is_left_out() {
     bay.done("replace --no-rebuild --member d1 --drive d3 d0 d2");
     bay.refused("write d0 d1 d2", REFUSED, &["were not given", "d3"]);
     bay.refused("write d0 d2 d3", REFUSED, &["were not given", "d1"]);
+    // It is shown, too, where not all are named; and what goes on with it is named.
+    let status = String::from_utf8(bay.done("status d0").stdout).unwrap();
+    assert!(status.contains("copied to ./d3") || status.contains("copied to d3"), "{status}");
+    assert!(status.contains("`shoal rebuild` ends it"), "{status}");
+    bay.refused("replace --member d1 --drive d3 d0 d2", REFUSED, &["d3 is an active member", "`shoal rebuild`"]);
     bay.write("write d0 d1 d2 d3", &pattern(BYTES, 2));
     bay.done("rebuild d0 d1 d2 d3");
     let array = bay.json("status d0 d2 d3");

@@ -140,13 +140,13 @@ pub(crate) fn shoal_changes(stage: &mut Stage) {
     let after = stage.bytes("content");
     for (start, end) in changed_runs(&before, &after) {
         std::fs::write(stage.path("run"), &after[start..end]).unwrap();
-        stage.shoal(&format!("write --offset {start} DRIVES"), Some("run"), None);
+        stage.shoal(&format!("write --force --offset {start} DRIVES"), Some("run"), None);
     }
 }
 
 /// Does not write to an array that it may only read, and says why.
 pub(crate) fn shoal_refuses_to_write(stage: &Stage) {
-    stage.refused("write DRIVES", &["0.90"]);
+    stage.refused("write --force DRIVES", &["0.90"]);
 }
 
 fn put_files(stage: &Stage, round: u64) {
