@@ -72,6 +72,10 @@ pub struct ArrayDocument {
     /// Why the content can be neither read nor written, beside members that are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Why this host does not start it as it is without a word from somebody, beside members that
+    /// are missing; left out if nothing speaks against it, and of an array that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// Arrays given along that may be members, but lack too many members themselves to say so.
     pub unattached: Vec<Self>,
 }
@@ -264,6 +268,7 @@ impl From<&ArrayStatus> for ArrayDocument {
             spares: status.spares.clone(),
             left_out: status.left_out.iter().map(LeftOutDocument::from).collect(),
             problem: status.problem.clone(),
+            doubt: None,
             write_back: status.write_back.map(WriteBackDocument::from),
             traffic: status.traffic.map(TrafficDocument::from),
             unattached: status.unattached.iter().map(Self::from).collect(),
@@ -282,12 +287,18 @@ impl ArrayDocument {
         matches!(self.level, Level::Raid4 | Level::Raid5(_) | Level::Raid6(_))
     }
 
-    /// Whether it, or an array inside, lacks a member and was not shut down cleanly, so that blocks
-    /// of that member may be wrong: it is written to only if that is forced. A log makes up for it.
+    /// Whether it was not shut down cleanly, and lacks a member of its own, so that blocks of that
+    /// member may be wrong: it is written to only if that is forced. One whose partial parity logs
+    /// make up for it needs no resync, and is none.
+    pub fn has_write_hole(&self) -> bool {
+        let lacks_one = self.members.iter().any(|member| member.state != MemberStateDocument::InSync);
+        let is_own = self.needs_resync && !self.inner_arrays().any(|inner| inner.needs_resync);
+        self.health == HealthDocument::Degraded && self.has_parity() && lacks_one && is_own
+    }
+
+    /// The same of it, or of an array inside.
     pub fn is_dirty_and_degraded(&self) -> bool {
-        let has_log = matches!(self.consistency_policy, Some(ConsistencyDocument::Ppl | ConsistencyDocument::Journal));
-        let is_own = self.health == HealthDocument::Degraded && self.needs_resync && self.has_parity() && !has_log;
-        is_own || self.inner_arrays().any(Self::is_dirty_and_degraded)
+        self.has_write_hole() || self.inner_arrays().any(Self::is_dirty_and_degraded)
     }
 
     /// Whether its own level, whatever its members are, has parity or copies.

@@ -5,9 +5,10 @@
 //! multiplied unchecked. (The crates for this reserve memory for as many entries as a header
 //! claims.)
 
-use crate::limits::{GPT_ENTRIES_MAX, LOGICAL_PARTITIONS_MAX};
 use std::collections::HashSet;
 use std::io;
+
+use crate::limits::{GPT_ENTRIES_MAX, LOGICAL_PARTITIONS_MAX};
 
 /// One partition.
 #[derive(Clone, Debug, PartialEq, Eq)]

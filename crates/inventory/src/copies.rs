@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use shoal_documents::{Fault, HasFault};
 use shoal_md::Superblock;
 
 use crate::drives::same_file;
@@ -18,7 +19,7 @@ use crate::places::places;
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{} is a copy of {}, which is still there and would be out of date from the first write on: give that one; to go on with \
-     the copy, move the other one away first",
+     the copy, move the other one away, or `shoal trust` the drives that are right",
     copy.display(),
     original.display()
 )]
@@ -27,9 +28,15 @@ pub struct CopyOfMember {
     original: PathBuf,
 }
 
+impl HasFault for CopyOfMember {
+    fn fault(&self) -> Fault {
+        Fault::Refused
+    }
+}
+
 /// Refuses members that are copies of others, which are where this host has last seen them and are
 /// not given.
-pub(crate) fn refuse_copies(environment: &Environment, members: &[Seen]) -> Result<(), CopyOfMember> {
+pub fn refuse_copies(environment: &Environment, members: &[Seen]) -> Result<(), CopyOfMember> {
     let Some(store) = environment.store() else { return Ok(()) };
     let group: Vec<&Seen> = members.iter().collect();
     for seen in members.iter().filter(|seen| seen.path.is_file()) {

@@ -39,6 +39,7 @@ mod simulated;
 mod wipe;
 
 pub use asked::{PATIENCE, Silence, asked, is_there};
+pub use copies::{CopyOfMember, refuse_copies};
 pub use drives::{DrivesError, JoinError, Opened, is_member, join, join_for, open_drives, probe, same_file};
 pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VARIABLE};
 pub use lacking::lacking;
@@ -57,5 +58,5 @@ pub use search::{Named, SearchError, arrays, files_in, member_paths, named_drive
 pub use shown::{Shown, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};
 pub use wipe::{
-    Former, WipeError, Wipeable, check_content, check_erasable, check_measurable, check_no_file_system, check_wipeable,
+    Former, WipeError, Wipeable, check_content, check_erasable, check_measurable, check_wipeable, find_signature,
 };

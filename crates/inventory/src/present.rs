@@ -98,7 +98,8 @@ impl HasFault for PresentError {
         match self {
             Self::Search(error) => error.fault(),
             Self::Silent(error) | Self::AllSilent(error) => error.fault(),
-            Self::Copy(_) | Self::NotGiven { .. } | Self::TooFewGiven { .. } => Fault::Refused,
+            Self::Copy(error) => error.fault(),
+            Self::NotGiven { .. } | Self::TooFewGiven { .. } => Fault::Refused,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use shoal_md::{Candidate, Uuid};
 use shoal_memory::Member;
-use shoal_unattended::members::absent;
+use shoal_unattended::members::{absent, is_replacing};
 use shoal_volume::Role;
 
 use crate::asked::Silence;
@@ -121,17 +121,16 @@ fn remember(environment: &Environment, group: &[&Seen], remembered: &mut Remembe
     let is_missed = |member: &&Member| group.iter().all(|seen| seen.superblock.device_uuid != member.uuid);
     let role_of = |member: &Member| member.role.map(Role).filter(|role| are_old || roles.contains(role));
     let missed: Vec<_> = book.members().iter().filter(is_missed).collect();
-    if !missed.iter().any(|member| role_of(member).is_some()) {
+    // Of those without a role none is looked for but a replacement: a spare may hang.
+    let may_replace = is_replacing(&candidates).ok()?;
+    let is_shown = |member: &&Member| member.role.map_or(may_replace, |_| role_of(member).is_some());
+    let missed: Vec<_> = missed.into_iter().filter(is_shown).collect();
+    if missed.is_empty() {
         return None;
     }
-    // Spares, and replacements that are being filled: they are shown if they are there.
-    let without_role: Vec<_> = missed.iter().copied().filter(|member| member.role.is_none()).collect();
-    let mut sight = sight(environment, &book, group, &without_role);
+    let mut sight = sight(environment, &book, group, &missed);
     for member in missed {
         let role = role_of(member);
-        if role.is_none() && member.role.is_some() {
-            continue;
-        }
         let is_it = |(_, looked): &(PathBuf, Look)| {
             let own = |seen: &Seen| (seen.superblock.array_uuid, seen.superblock.device_uuid);
             matches!(looked, Look::Member(seen) if own(seen) == (book.array(), member.uuid))

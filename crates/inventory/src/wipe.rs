@@ -252,20 +252,20 @@ fn is_measured(bytes: &[u8]) -> bool {
 /// Refuses an array, so named, whose content is known by a signature, or begins as files do that
 /// people keep.
 pub fn check_content(content: &mut dyn Volume, array: &str) -> Result<(), WipeError> {
-    refuse_found(survey_content(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes)), array)
-}
-
-/// Refuses an array, so named, that holds a file system, or what else is known by a signature.
-/// Content without one can be written over: it is for whoever writes it to know.
-pub fn check_no_file_system(content: &mut dyn Volume, array: &str) -> Result<(), WipeError> {
-    refuse_found(survey_signatures(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes)), array)
-}
-
-fn refuse_found(found: io::Result<Vec<Finding>>, array: &str) -> Result<(), WipeError> {
+    let found = survey_content(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes));
     match found.map_err(WipeError::Read)?.into_iter().next() {
         None => Ok(()),
         Some(finding) => Err(WipeError::Content { array: array.to_owned(), finding }),
     }
+}
+
+/// What an array's content is known as by a signature: a file system, say.
+///
+/// # Errors
+/// It cannot be read.
+pub fn find_signature(content: &mut dyn Volume) -> io::Result<Option<Finding>> {
+    let found = survey_signatures(content.size_bytes(), |offset, bytes| read_content(content, offset, bytes));
+    Ok(found?.into_iter().next())
 }
 
 /// Refuses an array, so named, that holds anything but what shoal writes to measure: what is

@@ -15,12 +15,11 @@ use shoal_array::{Geometry, Level, Role, Shape, ShapeError};
 use shoal_text::format_size;
 
 use crate::level::DiskLevel;
-use crate::limits::MAX_DEV_LIMIT;
 use crate::place::SECTOR_BYTES;
 use crate::superblock::MemberUse;
 use crate::{BitmapHeader, Features, MinorVersion, Superblock, Timestamp, Uuid};
 
-use crate::limits::{NAME_BYTES_MAX, PPL_MEMBERS_MAX};
+use crate::limits::{MAX_DEV_LIMIT, NAME_BYTES_MAX, PPL_MEMBERS_MAX};
 use places::{Beside, DataPlace};
 pub(crate) use places::{bitmap_sectors, raid10_sync_sectors};
 

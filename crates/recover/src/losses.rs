@@ -39,6 +39,11 @@ pub enum Loss {
         /// The member.
         member: String,
     },
+    /// A member is used whose file has lost content.
+    Spoilt {
+        /// The member.
+        member: String,
+    },
     /// Of a member there are two images, equally fresh, of a time when the array was written to.
     Twins {
         /// The one that is used.
@@ -53,14 +58,14 @@ pub enum Loss {
     },
 }
 
+/// What is to be done about an array in two shapes.
+const GROW_ON: &str =
+    "`shoal grow --continue` goes on with that, with --degraded if a member is gone; it is not read before";
+
 impl fmt::Display for Loss {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reshaping { array } => write!(
-                formatter,
-                "array {array} is being reshaped, and can be neither read nor written: `shoal grow --continue` goes on with that, \
-                 with --degraded if a member is gone"
-            ),
+            Self::Reshaping { array } => write!(formatter, "array {array} is being reshaped: {GROW_ON}"),
             Self::Missing { array, roles } => {
                 let roles = roles.iter().map(|role| role.0.to_string()).collect::<Vec<_>>().join(", ");
                 write!(formatter, "array {array} cannot run: members {roles} are missing; look for them elsewhere")
@@ -80,6 +85,9 @@ impl fmt::Display for Loss {
                 formatter,
                 "what was written after {member} had left: blocks that lie on it are old, and parity over them is wrong"
             ),
+            Self::Spoilt { member } => {
+                write!(formatter, "what {member} held where it was cut short while the array ran")
+            }
             Self::Twins { used, other } => write!(
                 formatter,
                 "perhaps what is on {other} alone: {used} is used, and it is a copy of {other}, or {other} of it, made perhaps \
@@ -106,14 +114,18 @@ pub fn losses(plan: &Plan, content: Option<&Content>) -> Vec<Loss> {
     for group in &plan.groups {
         let Ok(proposal) = &group.proposal else { continue };
         let array = || proposal.assembly.name();
-        if proposal.assembly.superblock.features.any_of(Features::RESHAPE_ACTIVE) {
+        let missing = proposal.assembly.missing_roles();
+        let is_enough = missing.len() <= proposal.assembly.level.redundancy(proposal.assembly.slots.len());
+        if is_enough && proposal.assembly.superblock.features.any_of(Features::RESHAPE_ACTIVE) {
             losses.push(Loss::Reshaping { array: array() });
         } else if proposal.health == Health::Failed {
-            losses.push(Loss::Missing { array: array(), roles: proposal.assembly.missing_roles() });
+            losses.push(Loss::Missing { array: array(), roles: missing });
         }
         let is_forced = |index| matches!(group.choice(index), Some(Choice::Force { .. }));
         let forced = (0..).zip(&group.members).filter(|(index, _)| is_forced(*index));
         losses.extend(forced.map(|(_, member)| Loss::Forced { member: member.name.clone() }));
+        let spoilt = group.used().into_iter().filter(|(member, _)| member.is_spoilt);
+        losses.extend(spoilt.map(|(member, _)| Loss::Spoilt { member: member.name.clone() }));
         losses.extend(twins(group));
         if proposal.mended.is_empty() && proposal.assembly.is_dirty_and_degraded() {
             losses.push(Loss::WriteHole { array: array() });

@@ -5,8 +5,8 @@ use std::io;
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, IoEngine, IoLoop, LoopError, OpenError as DriveError};
-use shoal_md::{AssembleError, Candidate, Choice, Proposal, Uuid, propose};
-use shoal_memory::{Book, Store};
+use shoal_md::{AssembleError, Candidate, Choice, Proposal, Uuid, Verdict, propose};
+use shoal_memory::{Book, Refusal, Store};
 use shoal_volume::{
     ArrayStatus, ArrayVolume, BufferPlan, DriveId, Health, OpenError, OpenOptions, OverlayWorld, Parity, RealWorld,
     Superblock, VolumeError, Window, inspect, superblock_in_content,
@@ -117,6 +117,9 @@ fn by_array(found: Vec<Found>, books: Option<&Store>) -> Vec<Vec<Found>> {
     // or that this host knows.
     for group in &mut groups {
         let book = books.and_then(|books| books.read(group[0].superblock.array_uuid).ok().flatten());
+        if let Some(book) = &book {
+            group.iter_mut().for_each(|member| member.is_spoilt = is_spoilt(book, member));
+        }
         group
             .sort_by_cached_key(|member| (member.missing_bytes(), book.as_ref().is_some_and(|it| is_copy(it, member))));
     }
@@ -128,13 +131,23 @@ fn is_copy(book: &Book, member: &Found) -> bool {
     book.moved_from(member.superblock.device_uuid, hardware_of(member).as_deref()).is_some()
 }
 
+/// Whether it is the very member of which this host knows that its file has lost content.
+fn is_spoilt(book: &Book, member: &Found) -> bool {
+    book.refusal(member.superblock.device_uuid) == Some(Refusal::LostContent) && !is_copy(book, member)
+}
+
 /// What it lies on, if that can be told.
 fn hardware_of(member: &Found) -> Option<String> {
     Drive::open(&member.path, Access::Read).ok().and_then(|drive| drive.hardware())
 }
 
+/// A spoilt one is proposed as the oldest of all: it takes part only if the others do not suffice.
 fn candidate(member: &Found) -> Candidate {
-    Candidate { drive: member.name.clone(), superblock: member.superblock.clone() }
+    let mut superblock = member.superblock.clone();
+    if member.is_spoilt {
+        superblock.events = 0;
+    }
+    Candidate { drive: member.name.clone(), superblock }
 }
 
 impl Group {
@@ -147,7 +160,13 @@ impl Group {
     pub fn used(&self) -> Vec<(&Found, Option<&Superblock>)> {
         let Ok(proposal) = &self.proposal else { return Vec::new() };
         let mended = |index: usize| proposal.mended.iter().find(|(other, _)| *other == index).map(|(_, mended)| mended);
-        proposal.used.iter().map(|&index| (&self.members[index], mended(index))).collect()
+        // Its own superblock may say that it is in sync.
+        let is_out = |index: &usize| {
+            let is_old = matches!(proposal.choices[*index], Choice::AsItSays(Verdict::Stale { .. }));
+            self.members[*index].is_spoilt && is_old
+        };
+        let used = proposal.used.iter().filter(|index| !is_out(index));
+        used.map(|&index| (&self.members[index], mended(index))).collect()
     }
 
     /// All members as they are once the proposal is carried out.

@@ -4,11 +4,12 @@
 //! position, size and status; `+` is what was copied. Everything else holds nothing that came from
 //! the drive.
 
-use crate::limits::MAPFILE_BYTES_MAX;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+use crate::limits::MAPFILE_BYTES_MAX;
 
 /// Why it is not known what of an image was copied.
 #[derive(Debug, thiserror::Error)]

@@ -63,6 +63,9 @@ pub struct Found {
     pub holes: Vec<Range<u64>>,
     /// What it says of itself.
     pub superblock: Superblock,
+    /// This host has seen its file cut short or deleted while the array ran, however long it is
+    /// now.
+    pub is_spoilt: bool,
     /// What tells later that it has been written to.
     pub(crate) seen: Seen,
 }
@@ -198,7 +201,18 @@ impl OnDrive {
                     let holes = holes_within(holes, window.offset, size_bytes);
                     let present_bytes = there.min(size_bytes);
                     let (path, name, offset) = (drive.path().to_owned(), name.to_owned(), window.offset);
-                    self.found.push(Found { path, name, offset, size_bytes, present_bytes, holes, superblock, seen });
+                    let is_spoilt = false; // who has the memory of this host finds out
+                    self.found.push(Found {
+                        path,
+                        name,
+                        offset,
+                        size_bytes,
+                        present_bytes,
+                        holes,
+                        superblock,
+                        is_spoilt,
+                        seen,
+                    });
                     true
                 }
                 Err(problem) => self.has_problem(name, &problem),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use shoal_documents::protocol::Command;
-use shoal_documents::{ArrayDocument, StateDocument};
+use shoal_documents::{ArrayDocument, Fault, HasFault, StateDocument};
 use shoal_drive::{Access, Drive, DriveKey};
 use shoal_inventory::{
     ActiveMember, Environment, WipeError, candidate, check_wipeable, is_of_array_inside, open_drives, same_file,
@@ -62,10 +62,7 @@ pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask
                 None
             } else {
                 consider(environment, &array, &drive, ask)?;
-                if force {
-                    let_go_of_failed(&array, &drive, ask)?;
-                }
-                Some(open_wipeable(&drive, force)?)
+                Some(open_new(&array, &drive, force, ask)?)
             };
             Order::Replace { member, spare: drive, opened }
         }
@@ -95,11 +92,14 @@ fn add(environment: &Environment, path: PathBuf, force: bool, ask: &mut Ask<'_>)
         return Ok(Order::Add { opened: open_one(&path), path });
     }
     consider(environment, &array, &path, ask)?;
-    match force {
-        true => let_go_of_failed(&array, &path, ask)?,
-        false => refuse_former(environment, &array, &path)?,
+    if !force {
+        refuse_former(environment, &array, &path)?;
     }
-    Ok(Order::Add { opened: open_wipeable(&path, force), path })
+    let opened = match open_new(&array, &path, force, ask) {
+        Err(ExecuteError::Drive(error)) => Err(error),
+        opened => Ok(opened?),
+    };
+    Ok(Order::Add { opened, path })
 }
 
 /// Opens the drives by which an array is to grow, if it is run by somebody who can do that.
@@ -139,11 +139,17 @@ fn is_of_unused_array(array: &ArrayDocument, drive: &Path) -> bool {
     drives.any(|other| same_file(Path::new(other), drive))
 }
 
-/// Has the array let go of a drive that it has and does not use any more: it is to be a new one.
-fn let_go_of_failed(array: &ArrayDocument, drive: &Path, ask: &mut Ask<'_>) -> Result<(), ExecuteError> {
-    match is_left_out(array, drive) {
-        true => ask(Order::Remove { drive: drive.to_owned() }).map(drop),
-        false => Ok(()),
+/// Opens a drive that is to come to the array, and may be wiped. If that is forced, and all that is
+/// in the way is that the array itself has it, and does not use it any more, the array lets go of
+/// it.
+fn open_new(array: &ArrayDocument, drive: &Path, force: bool, ask: &mut Ask<'_>) -> Result<Drive, ExecuteError> {
+    match open_wipeable(drive, force) {
+        Err(busy) if force && busy.fault() == Fault::Busy && is_left_out(array, drive) => {
+            check_wipeable(&[drive.to_owned()], force)?;
+            ask(Order::Remove { drive: drive.to_owned() })?;
+            Ok(open_wipeable(drive, force)?)
+        }
+        opened => Ok(opened?),
     }
 }
 

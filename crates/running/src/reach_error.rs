@@ -67,8 +67,8 @@ pub enum ReachError {
     },
     /// Drives of two arrays were given.
     #[error(
-        "{} is a member of an array that runs and {} is not: give the members of one; an array inside that was away comes \
-         back while nobody runs the one around it: `shoal stop` that first",
+        "{} is a member of an array that runs and {} is not: give the members of one; to bring back an array \
+         inside, stop the one around it first (`shoal stop`)",
         member.display(),
         other.display()
     )]

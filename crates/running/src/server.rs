@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use shoal_documents::protocol::{REQUESTS_MAX, TRANSFER_BYTES_MAX};
 use shoal_documents::{ArrayDocument, Fault, HasFault, RunningDocument, StateDocument};
@@ -224,9 +224,7 @@ impl Server {
         // Whoever is told of the end may start the array anew at once: its members, and the array,
         // are free by then. A drive that does not answer is waited for, but not for long.
         drop(self.host);
-        // Several may ask for the end at the same time: all have what they want.
-        let others = self.jobs.try_iter().filter_map(|job| if let Job::Stop(stop) = job { stop } else { None });
-        stop.into_iter().chain(others).for_each(|stop| tell_end(stop, &state));
+        tell_end(stop, &self.jobs, &state);
         drop(self.watch);
         state
     }
@@ -320,14 +318,20 @@ impl Server {
     }
 }
 
-/// Tells a client that stopped the array how it is.
-fn tell_end(StopReply { result, answered }: StopReply, state: &Result<StateDocument, RunError>) {
-    let told = match state {
-        Ok(state) => Ok(state.clone()),
-        Err(error) => Err(ExecuteError::NotAtRest(error.to_string())),
-    };
-    let _ = result.send(told);
-    let _ = answered.recv_timeout(LAST_ANSWER_PATIENCE);
+/// Tells the clients that stopped the array how it is: the first, and who asks for the end
+/// meanwhile.
+fn tell_end(first: Option<StopReply>, jobs: &Receiver<Job>, state: &Result<StateDocument, RunError>) {
+    let next = || jobs.try_iter().find_map(|job| if let Job::Stop(stop) = job { stop } else { None });
+    let mut told = Vec::new();
+    let until = Instant::now() + LAST_ANSWER_PATIENCE;
+    for StopReply { result, answered } in first.into_iter().chain(std::iter::from_fn(next)) {
+        let how = state.as_ref().map_err(|error| ExecuteError::NotAtRest(error.to_string()));
+        let _ = result.send(how.cloned());
+        told.push(answered);
+    }
+    for answered in told {
+        let _ = answered.recv_timeout(until.saturating_duration_since(Instant::now()));
+    }
 }
 
 /// Ends what clients have under way, and brings the array to rest; or leaves it as a power cut

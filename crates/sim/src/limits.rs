@@ -1,7 +1,7 @@
 //! What a description of drives or of a fleet may say at most: each limit once, and how they go
 //! together.
 
-/// A description is a page of text; nothing that is longer is one.
+/// Text of a description, which is a page, or of a fleet, which is a command line.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Parts of a list, at most: stalls and zones.
 pub(crate) const LIST_PARTS_MAX: usize = 64;

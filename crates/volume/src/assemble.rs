@@ -385,7 +385,7 @@ fn bad_blocks(slots: &[Slot], members: &[(Target, Superblock)], assembly: &Assem
 }
 
 /// The next free scratch buffers: enough for several stripes in flight, the least that works if few
-/// are left. There are as many as the drives `given` need, and one that may come.
+/// are left. Members that are not given need none, but for one that may be added.
 fn scratch<W: World>(tree: &Tree<W>, member_count: usize, given: usize) -> Result<Scratch, OpenError> {
     let least = Scratch::least_count(member_count);
     let in_use = u32::try_from(member_count.min(given + 1)).expect("members are counted in 16 bits");

@@ -3,10 +3,10 @@
 //!
 //! Nothing is written. Where an array cannot run, its status is made of what its superblocks say.
 
-use shoal_array::{Health, Level, Role};
+use shoal_array::{Health, Role};
 use shoal_drive::DriveId;
 use shoal_md::{Assembly, ShapeUnknown, Superblock};
-use shoal_memory::Keeper;
+use shoal_memory::{Doubt, Keeper};
 
 use crate::assemble::{OpenError, add_node, assemble_tree, candidates, probe, unused};
 use crate::memory::GLANCE;
@@ -25,18 +25,29 @@ pub fn inspect<W: World>(
     inspect_in(&mut Tree::new(world, plan, options.parity), drives, options)
 }
 
-/// The same on a host that remembers its arrays, and what people should know of that, a sentence
-/// each.
+/// An array as it is, on a host that remembers its arrays.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// How it is by its superblocks.
+    pub status: ArrayStatus,
+    /// Why this host does not start it without a word from somebody, or an array inside it.
+    pub doubt: Option<Doubt>,
+    /// What people should know of what is remembered, a sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// The same on a host that remembers its arrays.
 pub fn inspect_remembered<W: World>(
     world: W,
     plan: BufferPlan,
     drives: &[DriveId],
     options: &OpenOptions,
     memory: Option<HostMemory>,
-) -> Result<(ArrayStatus, Vec<String>), OpenError> {
+) -> Result<Inspected, OpenError> {
     let mut tree = Tree::new(world, plan, options.parity).with_memory(memory);
     let status = inspect_in(&mut tree, drives, options)?;
-    Ok((status, tree.memory.as_mut().map(HostMemory::take_remarks).unwrap_or_default()))
+    let (doubt, remarks) = tree.memory.as_mut().map(|it| (it.first_doubt(), it.take_remarks())).unwrap_or_default();
+    Ok(Inspected { status, doubt, remarks })
 }
 
 /// An array that a host believes from now on.
@@ -192,11 +203,7 @@ fn shapeless_status<W: World>(
         level: assembly.level,
         chunk_bytes: u32::try_from(assembly.superblock.chunk_bytes()).unwrap_or(0),
         capacity_bytes: 0,
-        redundancy: match assembly.level {
-            Level::Raid4 | Level::Raid5(_) => 1,
-            Level::Raid6(_) => 2,
-            _ => 0,
-        },
+        redundancy: assembly.level.redundancy(assembly.slots.len()),
         health: Health::Failed,
         consistency: None,
         needs_resync: false,

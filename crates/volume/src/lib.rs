@@ -114,7 +114,7 @@ pub use grow::{
     Absent, BitmapChange, DriveRequest, GrowError, GrowOptions, GrowProgress, GrowRefusal, Grown, check_growth,
     continue_reshape, grow,
 };
-pub use inspect::{Believed, believe, inspect, inspect_remembered, superblock_in_content};
+pub use inspect::{Believed, Inspected, believe, inspect, inspect_remembered, superblock_in_content};
 pub use interface::{LiveVolume, MemberTraffic, Volume, VolumeError};
 pub use level::{LevelError, layout_name};
 pub use manage_error::ManageError;

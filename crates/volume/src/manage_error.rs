@@ -34,7 +34,7 @@ pub enum ManageError {
     /// It is to be wiped, and holds data of the array.
     #[error(
         "{drive} is an active member of array {array}, which counts on what it holds: give it among the members, or another drive; \
-         if it was being filled, `shoal rebuild` goes on with that"
+         a filling that was stopped goes on with `shoal rebuild`"
     )]
     ActiveMember {
         /// The drive.

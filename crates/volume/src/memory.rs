@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use shoal_array::{Instant, Role};
 use shoal_md::{Candidate, MemberUse, SinceItLeft, Superblock, Timestamp, Uuid};
-use shoal_memory::{Book, Found, GivenUp, Keeper, Left, Member, Refusal, Sight, Standing, hardware_of_array};
+use shoal_memory::{Book, Doubt, Found, GivenUp, Keeper, Left, Member, Refusal, Sight, Standing, hardware_of_array};
 
 use crate::assemble::{Cause, UPDATES_APART, candidates};
 use crate::tree::{Duty, Node, NodeId, Target, Tree};
@@ -44,6 +44,8 @@ pub struct HostMemory {
     keeper: Box<dyn Keeper>,
     trust: Trust,
     remarks: Vec<String>,
+    /// What was overruled.
+    doubts: Vec<Doubt>,
     /// Arrays whose books are begun anew, as somebody said that what is there is right.
     anew: BTreeSet<Uuid>,
     /// Who carried the superblock of an array when it was put together.
@@ -78,6 +80,7 @@ impl HostMemory {
             keeper,
             trust,
             remarks: Vec::new(),
+            doubts: Vec::new(),
             anew: BTreeSet::new(),
             found: BTreeMap::new(),
             before: BTreeMap::new(),

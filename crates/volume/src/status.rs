@@ -119,7 +119,7 @@ pub(crate) fn array_status<W: World>(tree: &Tree<W>, node: NodeId) -> ArrayStatu
     let spares = it.slots.iter().filter(|slot| slot.duty == Duty::Spare);
     let members = (0..).map(Role).zip(it.array.member_states()).map(|(role, &state)| {
         let state = it.recorded_state(role, state);
-        let place = it.place(role);
+        let place = it.place(role).or_else(|| it.returning(role));
         let replacement = replacement_status(tree, node, role);
         let suspect = tree.is_suspect(node, role);
         MemberStatus { replacement, suspect, ..member_status(tree, role, state, place.map(|place| place.target)) }

@@ -158,16 +158,9 @@ impl Geometry {
         }
     }
 
-    /// How many members may be lost in any combination without losing data (RAID0, linear 0; RAID4,
-    /// RAID5 1; RAID6 2; RAID1 n-1; RAID10 copies-1).
+    /// How many members may be lost in any combination without losing data.
     pub fn redundancy(&self) -> usize {
-        match self.shape.level {
-            Level::Linear | Level::Raid0(_) => 0,
-            Level::Raid1 => self.member_count() - 1,
-            Level::Raid4 | Level::Raid5(_) => 1,
-            Level::Raid6(_) => 2,
-            Level::Raid10(layout) => layout.copies() - 1,
-        }
+        self.shape.level.redundancy(self.member_count())
     }
 
     /// The first piece of the array range `offset..offset+length` (levels without parity: all

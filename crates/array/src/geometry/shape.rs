@@ -24,6 +24,20 @@ pub enum Level {
     Raid10(Raid10Layout),
 }
 
+impl Level {
+    /// How many of `member_count` members may be lost in any combination without losing data
+    /// (RAID0, linear 0; RAID4, RAID5 1; RAID6 2; RAID1 n-1; RAID10 copies-1).
+    pub fn redundancy(self, member_count: usize) -> usize {
+        match self {
+            Self::Linear | Self::Raid0(_) => 0,
+            Self::Raid1 => member_count.saturating_sub(1),
+            Self::Raid4 | Self::Raid5(_) => 1,
+            Self::Raid6(_) => 2,
+            Self::Raid10(layout) => layout.copies() - 1,
+        }
+    }
+}
+
 /// How RAID0 counts chunks in its second and later zones (md layout field 1 and 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Raid0Layout {

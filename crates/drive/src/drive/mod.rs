@@ -308,23 +308,26 @@ impl Drive {
     /// Why a flush must fail: the file has lost content since it was opened. From then on it takes
     /// no changes either: what is written to it again stands beside what nobody has any more.
     pub fn flush_refusal(&self) -> Option<io::Error> {
-        if self.kind() == DriveKind::BlockDevice {
-            return None;
+        match self.look_for_loss() {
+            Ok(()) => self.loss.get().map(|loss| loss.error(&self.path)),
+            Err(errno) => Some(errno.into()),
         }
-        if let Some(loss) = self.loss.get() {
-            return Some(loss.error(&self.path));
+    }
+
+    /// Looks whether the file has lost content since it was opened; what is found once stays.
+    pub(crate) fn look_for_loss(&self) -> Result<(), Errno> {
+        if self.kind() == DriveKind::BlockDevice || self.has_lost_content() {
+            return Ok(());
         }
-        let stat = match rustix::fs::fstat(&self.file) {
-            Ok(stat) => stat,
-            Err(errno) => return Some(errno.into()),
-        };
+        let stat = rustix::fs::fstat(&self.file)?;
         let is_shorter = u64::try_from(stat.st_size).unwrap_or(0) < self.size_bytes();
         let loss = match (is_shorter, self.had_a_name && stat.st_nlink == 0) {
             (true, _) => Loss::CutShort,
             (false, true) => Loss::Deleted,
-            (false, false) => return None,
+            (false, false) => return Ok(()),
         };
-        Some(self.loss.get_or_init(|| loss).error(&self.path))
+        self.loss.get_or_init(|| loss);
+        Ok(())
     }
 }
 

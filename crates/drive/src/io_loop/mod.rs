@@ -160,8 +160,9 @@ impl IoLoop {
         if let Some(refusal) = self.refusal(&io) {
             self.settled.push(Finished { token: io.token, result: Err(refusal) });
         } else if let Some(result) = self.do_at_once(&io) {
-            self.settled.push(Finished { token: io.token, result });
-            transfer::look_for_losses(&self.settled, &self.drives);
+            let finished = Finished { token: io.token, result };
+            transfer::look_for_losses(std::slice::from_ref(&finished), &self.drives);
+            self.settled.push(finished);
         } else {
             self.start_or_queue(io);
         }

@@ -69,12 +69,15 @@ pub(super) fn perform(io: Io, kind: DriveKind, file: &File, arena: &Arena) -> io
     }
 }
 
-/// Finds out which files were cut short, if a read has met an end where none was: whoever writes
-/// there again would make them as long as before, and nobody could know.
+/// Finds out which files were cut short or deleted, if a read has met an end where none was:
+/// whoever writes there again would make them as long as before, and nobody could know.
 pub(super) fn look_for_losses(finished: &[Finished], drives: &[Option<Drive>]) {
     let met_end = |it: &Finished| it.result.as_ref().is_err_and(|it| it.kind() == io::ErrorKind::UnexpectedEof);
     if finished.iter().any(met_end) {
-        drives.iter().flatten().for_each(|drive| drop(drive.flush_refusal()));
+        // One that does not say how long it is refuses its next flush.
+        for drive in drives.iter().flatten() {
+            let _ = drive.look_for_loss();
+        }
     }
 }
 

@@ -172,6 +172,18 @@ impl fmt::Display for LostUpdates {
 const CUT_SHORT: &str =
     "its file was cut short or deleted while the array ran: however long it is now, what was there is lost";
 
+impl Suspicion {
+    /// What is given up if the drive is believed all the same, a clause; none if its superblock
+    /// decides whether it is a member.
+    pub fn given_up(&self) -> Option<&'static str> {
+        match self {
+            Self::LostUpdates { .. } => Some("what was written to it after that update is given up"),
+            Self::LostContent => Some("what it has lost is given up, and may read as zeros"),
+            Self::NeverSeen | Self::RunApart | Self::GivenUp | Self::CopyOf { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Suspicion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

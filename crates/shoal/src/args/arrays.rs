@@ -136,7 +136,7 @@ pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) array: ArrayArgs,
     /// Say by the exit status how it is, as `mdadm --detail --test` does: 0 optimal, 1 degraded, 2
-    /// failed, 4 where that cannot be told.
+    /// failed, 4 where that cannot be told, or where this host would not start the array.
     #[arg(long)]
     pub(crate) test: bool,
 }

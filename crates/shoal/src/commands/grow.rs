@@ -8,7 +8,8 @@ use indicatif::ProgressBar;
 use shoal_documents::protocol::Command;
 use shoal_drive::{Access, Drive};
 use shoal_inventory::{
-    Seen, Wipeable, arrays, hold, members as members_of, open_drives, refuse_active, refuse_silent, remember, same_file,
+    Seen, Wipeable, arrays, hold, members as members_of, open_drives, refuse_active, refuse_copies, refuse_silent,
+    remember, same_file,
 };
 use shoal_memory::Found;
 use shoal_running::{Handle, Opening};
@@ -38,6 +39,7 @@ pub(crate) fn run(cli: &Cli, args: &GrowArgs) -> Result<(), Failure> {
     }
     let mut members = member_paths(&args.array)?;
     refuse_silent(environment(), &members)?;
+    refuse_copies(environment(), &members_of(environment(), &members))?;
     if !args.go_on {
         refuse_another_reshape(&members)?;
     }

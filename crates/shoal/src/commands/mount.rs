@@ -29,7 +29,7 @@ const UNMOUNT_WATCH: Duration = Duration::from_secs(5);
 pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
     let (array, directory) =
         args.array_and_directory().ok_or_else(|| Failure::usage("give the array's members, and then the directory"))?;
-    refuse_unserved(&array)?;
+    refuse_mounted(&array)?;
     let place = check_place(&directory).map_err(mount_failure)?;
     refuse_non_root(&array)?;
     let options = AttachOptions {
@@ -55,20 +55,16 @@ pub(crate) fn run(cli: &Cli, args: &MountArgs) -> Result<(), Failure> {
     output::document(cli, &mounted?, mount_text)
 }
 
-/// Refuses an array that is mounted, and whose file system waits for somebody to run it again.
-fn refuse_unserved(array: &ArrayArgs) -> Result<(), Failure> {
-    let Some(attachment) = attachment_of(array)?.filter(|it| it.standing() == Standing::ServerGone) else {
-        return Ok(());
+/// Refuses an array that is mounted. Its file system may wait for somebody to run it again.
+fn refuse_mounted(array: &ArrayArgs) -> Result<(), Failure> {
+    let Some(attachment) = attachment_of(array)? else { return Ok(()) };
+    let Some(place) = attachment.mounted_at()?.into_iter().next() else { return Ok(()) };
+    let mend = match attachment.standing() {
+        Standing::ServerGone => format!(", and nobody runs it: `{}` runs it again", attachment.attach_command()),
+        _ => String::new(),
     };
-    match attachment.mounted_at()?.first() {
-        Some(place) => Err(Failure::Refused(format!(
-            "array {} is mounted on {} already, and nobody runs it: `{}` runs it again",
-            attachment.name,
-            place.display(),
-            attachment.attach_command()
-        ))),
-        None => Ok(()),
-    }
+    let (name, place) = (&attachment.name, place.display());
+    Err(Failure::Refused(format!("array {name} is mounted on {place} already{mend}")))
 }
 
 fn mount_on(args: &MountArgs, attachment: &Attachment, place: &Path) -> Result<MountDocument, Failure> {
@@ -76,9 +72,6 @@ fn mount_on(args: &MountArgs, attachment: &Attachment, place: &Path) -> Result<M
     if !attachment.is_block_device {
         let device = device.display();
         return Err(Failure::Refused(format!("array {name} is attached as the file {device}: detach it first")));
-    }
-    if let Some(other) = attachment.mounted_at()?.first() {
-        return Err(Failure::Refused(format!("array {name} is mounted on {} already", other.display())));
     }
     // What is looked at is what is mounted.
     let _held = attachment.hold()?;

@@ -15,7 +15,7 @@ use shoal_drive::Access;
 use shoal_inventory::{Purpose, host_memory, last_seen, members_to_show, open_drives};
 use shoal_running::kernel_state;
 use shoal_text::{Outside, format_age_s, format_count, format_rate, format_size};
-use shoal_volume::{Level, inspect_remembered};
+use shoal_volume::{Inspected, Level, inspect_remembered};
 
 use crate::args::{ArrayArgs, Cli, StatusArgs};
 use crate::attaching::attachments;
@@ -28,22 +28,26 @@ pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
     let state = match state_of_array(cli, &args.array) {
         Err(failure) if args.test => {
             output::failure(cli, &failure);
-            return Err(Failure::Verdict(verdict(HealthDocument::Unknown)));
+            return Err(Failure::Verdict(UNKNOWN));
         }
         state => state?,
     };
-    let verdict = verdict(state.array.health);
+    let verdict = verdict(&state.array);
     tell(cli, state)?;
     if args.test && verdict != 0 { Err(Failure::Verdict(verdict)) } else { Ok(()) }
 }
 
+/// The exit status of `mdadm --detail --test` where it cannot be told how an array is.
+const UNKNOWN: u8 = 4;
+
 /// The exit status of `mdadm --detail --test`.
-fn verdict(health: HealthDocument) -> u8 {
-    match health {
-        HealthDocument::Optimal => 0,
-        HealthDocument::Degraded => 1,
+fn verdict(array: &ArrayDocument) -> u8 {
+    match array.health {
         HealthDocument::Failed => 2,
-        HealthDocument::Unknown | HealthDocument::Unusable => 4,
+        HealthDocument::Unknown | HealthDocument::Unusable => UNKNOWN,
+        HealthDocument::Optimal | HealthDocument::Degraded if array.doubt.is_some() => UNKNOWN,
+        HealthDocument::Degraded => 1,
+        HealthDocument::Optimal => 0,
     }
 }
 
@@ -86,13 +90,14 @@ pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<ArrayDocument, Fai
     let options = open_options(cli, false, false)?;
     let memory = host_memory(environment(), Purpose::Look);
     let inspected = inspect_remembered(opened.world, opened.plan, &opened.drives, &options, memory);
-    let (status, remarks) = inspected?;
+    let Inspected { status, doubt, remarks } = inspected?;
     environment().tell_all(&remarks);
     if !shown.unnamed.is_empty() {
         let names: Vec<_> = shown.unnamed.iter().map(|path| path.display().to_string()).collect();
         output::warn(&format!("members that were not named and are there are shown too: {}", names.join(" ")));
     }
-    let document = ArrayDocument::from(&status);
+    let doubt = doubt.map(|doubt| doubt.to_string());
+    let document = ArrayDocument { doubt, ..ArrayDocument::from(&status) };
     if shown.is_all(document.drive_count()) {
         return Ok(document);
     }

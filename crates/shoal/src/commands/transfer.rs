@@ -7,7 +7,7 @@ use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek};
 use shoal_attaching::refuse_served;
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, HealthDocument, TransferDocument};
-use shoal_inventory::{WipeError, check_no_file_system};
+use shoal_inventory::find_signature;
 use shoal_running::{Handle, Opening};
 use shoal_text::{Outside, format_ns, format_rate, format_size};
 use shoal_volume::transfer::{TransferError, read_to, write_from};
@@ -63,7 +63,7 @@ pub(crate) fn read(cli: &Cli, args: &ReadArgs) -> Result<(), Failure> {
 /// What a missing member held is made of parity, which a crash may have left behind the data;
 /// nothing on the members says where, but for a partial parity log, and then nothing is in doubt.
 fn tell_write_hole(array: &ArrayDocument) {
-    if array.has_parity() && array.health == HealthDocument::Degraded && array.needs_resync {
+    if array.has_write_hole() {
         output::warn(&format!(
             "array {} is degraded and was not shut down cleanly: where it was being written, blocks of the missing member may be wrong, \
              flushed ones too; give the missing drive too",
@@ -129,14 +129,15 @@ fn refuse_incomplete(array: &ArrayDocument) -> Result<(), Failure> {
     )))
 }
 
-/// Files are put on a file system by way of a mount. What cannot be read may be healed by writing.
+/// Files are put on a file system by way of a mount. Content that cannot be read may be healed by
+/// what is written.
 fn refuse_file_system(content: &mut dyn Volume, array: &str) -> Result<(), Failure> {
-    match check_no_file_system(content, array) {
-        Err(WipeError::Content { finding, .. }) => Err(Failure::Refused(format!(
+    match find_signature(content) {
+        Ok(Some(finding)) => Err(Failure::Refused(format!(
             "array {} {finding}, which would be damaged: `shoal mount` makes its files accessible; --force writes over it",
             Outside(array)
         ))),
-        _ => Ok(()),
+        Ok(None) | Err(_) => Ok(()),
     }
 }
 

@@ -143,7 +143,9 @@ impl Player<'_> {
         let is_free = |drive: &usize| {
             let is_listed = current.iter().any(|(other, _)| other == drive);
             let content = &contents[*drive];
-            !in_use.contains(drive) && !is_listed && !content.is_gone() && !content.owes_a_flush()
+            // A log that cannot be read is refused, as it should be: that proves nothing here.
+            let is_sound = !content.is_gone() && !content.owes_a_flush() && !content.may_be_unreadable();
+            !in_use.contains(drive) && !is_listed && is_sound
         };
         let drive = self.journal.drive.or_else(|| (0..contents.len()).find(is_free))?;
         let bytes = contents[drive].size_bytes();

@@ -329,13 +329,7 @@ impl Player<'_> {
             ArrayLevel::Plain(level) => level,
             ArrayLevel::Nested { inner, .. } => inner,
         };
-        match level {
-            Level::Linear | Level::Raid0(_) => 0,
-            Level::Raid1 => self.group_size() - 1,
-            Level::Raid4 | Level::Raid5(_) => 1,
-            Level::Raid6(_) => 2,
-            Level::Raid10(layout) => layout.copies() - 1,
-        }
+        level.redundancy(self.group_size())
     }
 
     /// Whether stripes have parity, and so a write hole.

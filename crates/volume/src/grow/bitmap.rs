@@ -45,7 +45,7 @@ pub(super) fn plan(roll: &Roll, change: BitmapChange) -> Result<BitmapStep, Grow
             let added = membership.add_bitmap(chunk_bytes);
             Some(added.map_err(|why| roll.refused(GrowRefusal::BitmapPlace(why)))?)
         }
-        BitmapChange::Add { .. } => return Err(roll.refused(GrowRefusal::Bitmap)),
+        BitmapChange::Add { .. } => return Err(roll.refused(GrowRefusal::HasBitmap)),
         BitmapChange::Remove => return Err(roll.refused(GrowRefusal::NothingToDo)),
     };
     Ok(BitmapStep { membership, header })

@@ -122,6 +122,11 @@ pub enum GrowRefusal {
          (`--bitmap internal`)"
     )]
     Bitmap,
+    /// It is to get what it has.
+    #[error(
+        "it has a write-intent bitmap already: to give it another chunk, take it away first (`shoal grow --bitmap none`)"
+    )]
+    HasBitmap,
     /// A bitmap has no place.
     #[error("{0}")]
     BitmapPlace(BitmapRefusal),
@@ -169,7 +174,7 @@ pub enum GrowRefusal {
         added: usize,
     },
     /// It is what it is to become.
-    #[error("it is so already")]
+    #[error("it has that shape, or no bitmap, already")]
     NothingToDo,
     /// Members would not be used to their end.
     #[error(

@@ -53,9 +53,10 @@ use drives::Drives;
 use passage::Passage;
 use roll::Roll;
 
-/// Who hears how a growth gets on. A closure hears no more than how far it has come.
+/// Who hears how a growth gets on. A closure hears only how far it has come.
 pub trait GrowProgress {
-    /// The superblocks say, durably, that a reshape is under way, and with which members: `found`.
+    /// A reshape begins, or goes on: the superblocks say so, durably, and with which members:
+    /// `found`.
     fn has_begun(&mut self, found: Vec<Found>) {
         let _ = found;
     }

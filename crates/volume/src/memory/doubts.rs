@@ -32,12 +32,21 @@ impl HostMemory {
     }
 
     /// Goes on in spite of a doubt, if that was asked for.
-    pub(super) fn overrule(&self, superblock: &Superblock, doubt: &Doubt) -> Result<(), OpenError> {
+    pub(super) fn overrule(&mut self, superblock: &Superblock, doubt: &Doubt) -> Result<(), OpenError> {
         match self.trust {
-            Trust::Anything => Ok(()),
-            Trust::Degraded if doubt.is_for_lack_of_members() => Ok(()),
-            Trust::Known | Trust::Degraded => Err(OpenError::Doubt { name: name_of(superblock), doubt: doubt.clone() }),
+            Trust::Anything => {}
+            Trust::Degraded if doubt.is_for_lack_of_members() => {}
+            Trust::Known | Trust::Degraded => {
+                return Err(OpenError::Doubt { name: name_of(superblock), doubt: doubt.clone() });
+            }
         }
+        self.doubts.push(doubt.clone());
+        Ok(())
+    }
+
+    /// The first doubt that was overruled and that says more than that members are missing.
+    pub(crate) fn first_doubt(&self) -> Option<Doubt> {
+        self.doubts.iter().find(|doubt| !doubt.is_for_lack_of_members()).cloned()
     }
 
     /// What is given up if what was found is believed, whatever is remembered of its arrays: a
@@ -49,9 +58,14 @@ impl HostMemory {
             let array = superblock.array_uuid;
             let (own, others) = rest.into_iter().partition(|it| it.candidate.superblock.array_uuid == array);
             rest = others;
-            let doubt = judge(self.keeper.recall(array).as_ref(), &own).doubt;
+            let Judgement { left_out, doubt } = judge(self.keeper.recall(array).as_ref(), &own);
             let name = name_of(&superblock);
             told.extend(doubt.map(|doubt| format!("array {name}: {doubt}; so {}", doubt.given_up())));
+            let spoilt = left_out.iter().filter_map(|(index, suspicion)| {
+                let (drive, given_up) = (&own[*index].candidate.drive, suspicion.given_up()?);
+                Some(format!("array {name}: {drive} was not used: {suspicion}; so {given_up}"))
+            });
+            told.extend(spoilt);
         }
         told
     }

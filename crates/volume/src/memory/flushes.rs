@@ -105,10 +105,7 @@ impl<W: World> Tree<W> {
         }
         if let Some(book) = memory.keeper.recall(array) {
             let book = memory.with_flushed(book);
-            let changed = with(book.clone(), device);
-            if changed != book {
-                memory.keeper.keep(changed);
-            }
+            memory.keeper.keep(with(book, device));
         }
     }
 

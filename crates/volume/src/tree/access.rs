@@ -94,9 +94,9 @@ impl<W: World> Tree<W> {
         Ok(result)
     }
 
-    /// The same, once more if that fails. What partial parity logs need is read so:
-    /// rows that cannot be replayed are in doubt until a resync has come to them, and a member that
-    /// is lost before takes data with it.
+    /// [`Self::read_small`], tried a second time if it fails. What partial parity logs need is read
+    /// so: rows that cannot be replayed are in doubt until a resync has come to them, and a member
+    /// that is lost before takes data with it.
     pub(crate) fn read_small_again(
         &mut self,
         target: Target,

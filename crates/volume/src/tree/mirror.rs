@@ -267,7 +267,14 @@ impl Node {
         let replaced = |mirror: &Mirror| Progress { done_bytes: mirror.position(), total_bytes: mirror.total_bytes() };
         let mirrors = self.mirrors.iter().filter(|_| self.writable);
         let filled = self.array.progress().is_none().then(|| self.unrecorded()).into_iter().flatten();
-        self.array.progress().into_iter().chain(filled).chain(mirrors.map(replaced))
+        self.array.progress().into_iter().chain(filled).chain(self.to_be_filled()).chain(mirrors.map(replaced))
+    }
+
+    /// The work on members that return: none of it is done.
+    fn to_be_filled(&self) -> impl Iterator<Item = Progress> {
+        let roles = (0..self.array.member_states().len() as u16).map(Role);
+        let returning = roles.filter(|role| self.array.health() != Health::Failed && self.returning(*role).is_some());
+        returning.map(|role| Progress { done_bytes: 0, total_bytes: self.array.geometry().used_bytes(role) })
     }
 
     /// The work on members that are filled, and not recorded as that.

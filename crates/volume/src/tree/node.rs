@@ -186,9 +186,10 @@ impl Node {
     }
 
     /// How a member is by what is recorded of it: one that has just been filled may not be in sync
-    /// yet.
+    /// yet, and one that returns is being filled before the engine has it.
     pub(crate) fn recorded_state(&self, role: Role, state: MemberState) -> MemberState {
         match state {
+            MemberState::Missing if self.returning(role).is_some() => MemberState::Rebuilding { position: 0 },
             MemberState::InSync if self.filled.contains(&role) => {
                 MemberState::Rebuilding { position: self.array.geometry().used_bytes(role) }
             }
@@ -196,7 +197,12 @@ impl Node {
         }
     }
 
-    /// The slots that take part: spares, and members that have not failed.
+    /// The place of the member that returns to this role.
+    pub(crate) fn returning(&self, role: Role) -> Option<Place> {
+        self.slots.iter().find(|slot| slot.duty == Duty::Returning(role)).map(|slot| slot.place)
+    }
+
+    /// The slots that take part: all but those that are out.
     pub(crate) fn slots_in_use(&self) -> Vec<usize> {
         (0..self.slots.len()).filter(|&slot| self.slots[slot].duty != Duty::Out).collect()
     }

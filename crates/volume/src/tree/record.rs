@@ -48,6 +48,8 @@
 //! * the engine, after a member failed and before it answers the writes which that member missed;
 //! * the first write to a clean array (*marking*): requests wait until the superblocks say active;
 //! * a rebuild that has finished: it is told as under way until then;
+//! * a member that comes back: the engine gets it, and it is written to, when its superblock says
+//!   that it is being filled;
 //! * a spare that was added, closing: nobody waits, but the change must last.
 
 mod recorder;
@@ -275,7 +277,11 @@ impl<W: World> Tree<W> {
                 Waiter::Log(notes) => self.unit_recorded(node, notes, &outcome),
                 Waiter::Mirror(role) if outcome == Outcome::Done => self.mirror_recorded(node, role),
                 Waiter::Filled(role) if outcome == Outcome::Done => self.filled_recorded(node, role),
-                Waiter::Returning(role) if outcome == Outcome::Done && self.seat_returning(now, node, role) => {}
+                Waiter::Returning(role) if outcome == Outcome::Done => {
+                    if !self.seat_returning(now, node, role) {
+                        self.nodes[node.0].recorder.try_again(now, waiter);
+                    }
+                }
                 Waiter::Mirror(_) | Waiter::Filled(_) | Waiter::Returning(_) => {
                     self.nodes[node.0].recorder.try_again(now, waiter)
                 }

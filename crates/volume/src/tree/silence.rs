@@ -23,7 +23,7 @@
 //! | a member of an inner array without redundancy to spare | the array around it can | beyond the limit | the inner array fails, as by errors |
 //! | a member | no | never | its requests end at their clients' deadline, or when it answers |
 //! | a replacement, or what is being replaced | by the rules of the [mirror](super::mirror) | beyond the limit | its I/O fails |
-//! | a spare, a journal | yes | beyond the limit | it is out |
+//! | a spare, a journal, a member that returns | yes | beyond the limit | it is out |
 //! | out already, as somebody said so | | at once | nothing more |
 //! | no member: asked by a command | | when that command's patience ends | the command fails |
 //!

@@ -117,8 +117,7 @@ impl<W: World> Tree<W> {
     fn employ_spare(&mut self, now: Instant, node: NodeId) -> bool {
         let it = &mut self.nodes[node.0];
         let missing = (0..).map(Role).zip(it.array.member_states()).find_map(|(role, state)| {
-            let is_returning = it.slots.iter().any(|slot| slot.duty == Duty::Returning(role));
-            let is_waiting = is_returning || it.mirror(role).is_some_and(Mirror::has_successor);
+            let is_waiting = it.returning(role).is_some() || it.mirror(role).is_some_and(Mirror::has_successor);
             (*state == MemberState::Missing && !is_waiting).then_some(role)
         });
         let Some(role) = missing else { return false };
@@ -141,9 +140,10 @@ impl<W: World> Tree<W> {
         self.record(now, node, Waiter::Nobody);
         true
     }
+
     /// The superblocks say that a former member is being filled, its own too: the engine gets it,
-    /// unless it has failed by then. Says whether that is done with; if not, something is in the
-    /// way that passes.
+    /// unless it has failed by then. False if that has to be tried again: a scrub is under way, or
+    /// I/O of the member that failed.
     pub(super) fn seat_returning(&mut self, now: Instant, node: NodeId, role: Role) -> bool {
         let it = &mut self.nodes[node.0];
         let Some(slot) = it.slots.iter().position(|slot| slot.duty == Duty::Returning(role)) else { return true };

@@ -262,7 +262,7 @@ fn write_next(text: &mut String, array: &RecoverableDocument) -> std::fmt::Resul
         (true, true) => writeln!(text, "  written: the array runs so from now on"),
         (false, _) if array.array.as_ref().is_some_and(ArrayDocument::is_dirty_and_degraded) => writeln!(
             text,
-            "  it was not shut down cleanly while a member was missing, and runs with `shoal run --force`: blocks of that member may be wrong; \
+            "  it is degraded and was not shut down cleanly: `shoal run --force` runs it, and blocks of the missing member may be wrong; \
              --save FILE copies the content"
         ),
         (false, _) => writeln!(text, "  it runs as it is; --save FILE copies the content"),

@@ -175,6 +175,9 @@ fn choice(group: &Group, index: usize) -> (&'static str, String) {
             ("use", format!("being rebuilt as member {}", role.0))
         }
         Some(Choice::AsItSays(Verdict::Spare)) => ("use", "a spare".to_owned()),
+        Some(Choice::AsItSays(_)) if group.members[index].is_spoilt => {
+            (LEAVE_OUT, "its file was cut short or deleted while the array ran".to_owned())
+        }
         Some(Choice::AsItSays(verdict)) => (LEAVE_OUT, verdict_text(verdict)),
     }
 }

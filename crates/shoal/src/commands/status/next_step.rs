@@ -24,7 +24,7 @@ pub(super) fn at_rest(array: &ArrayDocument) -> Vec<&'static str> {
     let mut steps = Vec::new();
     if array.is_dirty_and_degraded() {
         steps.push(
-            "was not shut down cleanly while a member was missing: blocks of that one may be wrong; give it too, if it is there and not \
+            "is degraded and was not shut down cleanly: blocks of the missing member may be wrong; give it too, if it is there and not \
              out of date; else `shoal run --force` starts the array all the same, and a new drive can be added then",
         );
     }

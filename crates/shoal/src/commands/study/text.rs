@@ -150,9 +150,10 @@ fn marks(report: &StudyReport) -> Option<&'static str> {
     let (drives, arrays) = (&report.analysis.drives, &report.analysis.arrays);
     let workloads = drives.iter().map(|it| &it.workloads).chain(arrays.iter().map(|it| &it.workloads));
     let is_marked = |workload: &WorkloadSummary| workload.verdict != Verdict::Valid;
-    workloads.flatten().any(is_marked).then_some(
-        "?: suspect, may not show what it seems to show; !: invalid, does not: `shoal show` and the report say why",
-    )
+    workloads
+        .flatten()
+        .any(is_marked)
+        .then_some("?: suspect, may be wrong; !: invalid, not to be used: `shoal show` and the report say why")
 }
 
 /// Rates for large requests, requests per second for small ones.

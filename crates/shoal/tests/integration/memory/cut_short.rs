@@ -51,6 +51,7 @@ fn a_file_that_is_as_long_again_is_not_believed() {
         let read = bay.done(&format!("read --length 4096 {drives}"));
         assert!(read.stderr.contains(&fact), "{create}: {}", read.stderr);
         assert!(bay.done(&format!("status {drives}")).stderr.contains(&fact), "{create}");
+        assert_eq!(bay.run(&format!("status --test {drives}")).code, 4, "{create}");
         bay.done(&format!("trust {drives}"));
         let written = bay.run_with(&format!("write {drives}"), &pattern(BYTES, 3));
         assert_eq!((written.code, written.stderr.as_str()), (0, ""), "{create}");
@@ -74,6 +75,36 @@ fn a_file_that_was_cut_short_is_not_filled_by_the_bitmap() {
         bay.done("add --force --drive d1 d0");
         assert_eq!(bay.json("status d0 d1")["health"], "optimal", "{write}");
     }
+}
+
+/// The member is found out by a read alone, before anything is flushed: the block that the read met
+/// is not healed, which would make the file as long as before.
+#[test]
+fn a_file_that_a_read_finds_cut_short_is_remembered_as_spoilt() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 --chunk 64K --bitmap internal --assume-clean d0 d1 d2");
+    let content = pattern(bay.json("status d0 d1 d2")["capacity_bytes"].as_u64().unwrap() as usize, 1);
+    bay.write("write d0 d1 d2", &content);
+    let server = start(&bay, "d0 d1 d2");
+    let file = File::options().write(true).open(bay.path("d1")).unwrap();
+    let size = file.metadata().unwrap().len();
+    file.set_len(size - (1 << 20)).unwrap();
+    assert!(bay.done("read d0").stdout == content);
+    server.kill();
+    assert!(file.metadata().unwrap().len() < size, "nobody has made it longer");
+    file.set_len(size).unwrap();
+    let status = String::from_utf8(bay.done("status d0 d1 d2").stdout).unwrap();
+    assert!(status.contains("not used: d1: its file was cut short"), "{status}");
+    assert!(bay.done("read d0 d1 d2").stdout == content);
+    // The superblocks do not say it yet, and this host does.
+    let recovered = bay.json("recover d0 d1 d2 --save saved");
+    let losses = &recovered["arrays"][0]["losses"];
+    assert!(losses.as_array().is_some_and(Vec::is_empty), "{recovered}");
+    assert!(std::fs::read(bay.path("saved")).unwrap() == content, "without d1, which holds zeros");
+    let recovered = String::from_utf8(bay.done("recover d0 d1").stdout).unwrap();
+    assert!(recovered.contains("what d1 held where it was cut short"), "{recovered}");
+    let trusted = bay.done("trust d0 d1 d2");
+    assert!(trusted.stderr.contains("d1 was not used: its file was cut short"), "{}", trusted.stderr);
 }
 
 /// What it lost nobody has, and so nobody can write it again. Its name still leads to the process

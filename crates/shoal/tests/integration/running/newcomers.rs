@@ -50,6 +50,11 @@ fn a_failed_drive_that_the_running_array_has_is_filled_anew_if_that_is_forced() 
     bay.refused_running("add --drive d1 d0", 3, &["d1 is or was a member", "--force"]);
     assert_eq!(bay.json("add --force --drive d1 d0")["health"], "optimal");
     bay.done("fail --member d1 d0");
+    // Another file by its name is another drive.
+    std::fs::rename(bay.path("d1"), bay.path("old")).unwrap();
+    std::fs::copy(bay.path("old"), bay.path("d1")).unwrap();
+    assert_eq!(bay.json("add --force --drive d1 d0")["health"], "optimal");
+    bay.done("fail --member d1 d0");
     assert_eq!(bay.json("add --drive d3 d0")["health"], "optimal");
     let replaced = bay.json("replace --member d2 --with d1 --force d0");
     let drives: Vec<_> = replaced["members"].as_array().unwrap().iter().map(|it| it["drive"].to_string()).collect();

@@ -6,8 +6,8 @@ use super::super::EngineId;
 use super::super::losses::Losses;
 use super::run::{Run, Stage};
 
-/// How long after a run that failed a mirror or a filled member has another one. A drive has
-/// refused a flush, or has lost too much with others.
+/// How long after a run that failed a mirror, a filled or a returning member has another one. A
+/// drive has refused a flush, or has lost too much with others.
 const RETRY_NS: u64 = 1_000_000_000;
 
 /// Who is told when a run is over.
@@ -42,8 +42,8 @@ pub(crate) struct Recorder {
     pub(super) unsure: Vec<usize>,
     /// An update was given up that went to some first: the next one has the same count.
     pub(super) repeats: bool,
-    /// Mirrors and filled members whose run failed. The next one is theirs, too; if nobody asks for
-    /// one, there is one at the time given.
+    /// Mirrors, filled and returning members whose run failed. The next one is theirs, too; if
+    /// nobody asks for one, there is one at the time given.
     pub(super) again: Vec<Waiter>,
     again_at: Option<Instant>,
     pub(super) losses: Losses,
@@ -70,7 +70,7 @@ impl Recorder {
         }
     }
 
-    /// A run has failed that a mirror or a filled member waited for.
+    /// A run has failed that a mirror, a filled or a returning member waited for.
     pub(super) fn try_again(&mut self, now: Instant, waiter: Waiter) {
         self.again.push(waiter);
         self.again_at = Some(now.after_ns(RETRY_NS));

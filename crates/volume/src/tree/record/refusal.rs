@@ -27,8 +27,8 @@ impl<W: World> Tree<W> {
         self.remember_refusal(node, slot);
     }
 
-    /// A slot does not take its notes: a spare is out at once, a member fails by the engine's
-    /// rules.
+    /// A slot does not take its notes: a spare is out at once, as is a member that returns; a
+    /// member fails by the engine's rules.
     pub(crate) fn drop_slot(&mut self, now: Instant, node: NodeId, slot: usize) {
         let it = &mut self.nodes[node.0];
         match it.slots[slot].duty {

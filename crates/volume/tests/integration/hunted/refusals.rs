@@ -255,6 +255,7 @@ fn a_member_that_refuses_the_flush_behind_a_replay_is_written_to_again() {
 #[test]
 fn a_read_that_fails_once_leaves_no_row_in_doubt_that_a_log_has() {
     let bare = Bare { level: "5", members: 3, gone: 0, consistency: ConsistencyPolicy::Ppl };
+    let mut failed = 0;
     for skip in 0..30 {
         let mut array = bare.created(&Books::default());
         array.arena().write(array.request_memory(0), &[9; 4096]);
@@ -274,10 +275,12 @@ fn a_read_that_fails_once_leaves_no_row_in_doubt_that_a_log_has() {
         let kind = MisbehaviourKind::ReadFails(Fault::TimedOut);
         contents[1].arm(Misbehaviour { kind, within: log_and_data, skip });
         let mut array = bare.started(contents, None);
+        failed += array.world_mut().content_mut(1).take_struck().len();
         assert!(!array.needs_resync(), "read {skip} of member 1 fails");
         finish(&mut array);
         assert_copies_agree(&mut array);
     }
+    assert!(failed >= 5, "headers, partial parity and data are read: {failed}");
 }
 
 /// The original, a last copy, refuses any one of its flushes, also that of superblocks which are to

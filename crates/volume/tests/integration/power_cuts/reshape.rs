@@ -124,7 +124,7 @@ impl Growth {
     fn start_again(&self, world: &mut TracedWorld) -> Result<Grown, GrowError> {
         match self.start(world) {
             // It had ended already.
-            Err(GrowError::Refused { why: GrowRefusal::NothingToDo | GrowRefusal::Bitmap, .. }) => Ok(Grown::Done),
+            Err(GrowError::Refused { why: GrowRefusal::NothingToDo | GrowRefusal::HasBitmap, .. }) => Ok(Grown::Done),
             other => other,
         }
     }
