@@ -23,7 +23,7 @@ help:
 	@echo 'BUSY=1        with any of these tests: meanwhile a loop takes each processor'
 
 demo: setup-demo
-	cargo run --release --locked --package shoal -- demo --report $(DEMO_REPORT)
+	cargo run --profile demo --locked --package shoal -- demo --report $(DEMO_REPORT)
 
 long: setup-packages
 

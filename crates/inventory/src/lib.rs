@@ -43,7 +43,7 @@ pub use copies::{CopyOfMember, refuse_copies};
 pub use drives::{DrivesError, JoinError, Opened, is_member, join, join_for, open_drives, probe, same_file};
 pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VARIABLE};
 pub use lacking::lacking;
-pub use list::{Listed, listed};
+pub use list::{Listed, array_named, listed};
 pub use look::{Look, NoMember, Seen, look, look_within, member, members};
 pub use newcomer::{
     ActiveMember, NewcomerError, candidate, candidate_at, is_of_array_inside, refuse_active, refuse_counted_on,

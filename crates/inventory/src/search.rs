@@ -73,6 +73,14 @@ pub enum SearchError {
         /// What lies there.
         arrays: Vec<Uuid>,
     },
+    /// Several arrays have the name.
+    #[error("several arrays are called {name}: say which with --uuid: {}", list(arrays))]
+    SeveralNamed {
+        /// What was asked for.
+        name: String,
+        /// Those that have it.
+        arrays: Vec<Uuid>,
+    },
     /// No drive of this machine carries the array.
     #[error("no drive carries a member of array {array}: plug one in, or say with --scan where they are")]
     Nowhere {
@@ -91,6 +99,7 @@ impl HasFault for SearchError {
             | Self::Directory { .. }
             | Self::NoneInDirectory { .. }
             | Self::SeveralInDirectory { .. }
+            | Self::SeveralNamed { .. }
             | Self::Nowhere { .. } => Fault::Usage,
         }
     }
@@ -103,6 +112,7 @@ fn list(arrays: &[Uuid]) -> String {
 /// Paths that carry superblocks of one array.
 pub(crate) struct Group {
     pub(crate) array: Uuid,
+    pub(crate) name: String,
     pub(crate) paths: Vec<PathBuf>,
 }
 
@@ -200,7 +210,7 @@ pub(crate) fn put(groups: &mut Vec<Group>, seen: Seen) {
     let array = seen.superblock.array_uuid;
     match groups.iter_mut().find(|group| group.array == array) {
         Some(group) => group.paths.push(seen.path),
-        None => groups.push(Group { array, paths: vec![seen.path] }),
+        None => groups.push(Group { array, name: seen.superblock.name(), paths: vec![seen.path] }),
     }
 }
 

@@ -27,12 +27,12 @@ mod temporary_array;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match args::parse() {
+    let mut cli = match args::parse() {
         Ok(cli) => cli,
         Err(error) => return output::not_understood(&error),
     };
     signals::outlive_file_limits();
-    match commands::run(&cli) {
+    match setup::find_by_name(&mut cli.command).and_then(|()| commands::run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::failure(&cli, &failure);

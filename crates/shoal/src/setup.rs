@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use shoal_drive::{Drive, IoEngine};
-use shoal_inventory::{Environment, Intent, Named, Opened, SimulatedDrives, ToOpen, join_for, same_file};
+use shoal_inventory::{Environment, Intent, Named, Opened, SimulatedDrives, ToOpen, is_simulated, join_for, same_file};
 use shoal_running::{ArrayAddress, EngineChoice, Handle, Host, Members, Opening, Setup, Users};
 use shoal_volume::{OpenOptions, Parity};
 
-use crate::args::{ArrayArgs, Cli, EngineArg, IoEngineChoice, SimulatedArrayArgs};
+use crate::args::{ArrayArgs, Cli, Command, EngineArg, IoEngineChoice, SimulatedArrayArgs};
 use crate::exit::Failure;
 use crate::host::memory_available_bytes;
 use crate::output;
@@ -68,6 +68,20 @@ impl From<EngineArg> for EngineChoice {
             EngineArg::Kernel => Self::Kernel,
         }
     }
+}
+
+/// Gives an array by its UUID whose name was typed: the first word leads nowhere as a path.
+pub(crate) fn find_by_name(command: &mut Command) -> Result<(), Failure> {
+    let Some(array) = command.array_mut() else { return Ok(()) };
+    let is_name =
+        |word: &Path| word.components().count() == 1 && word.symlink_metadata().is_err() && !is_simulated(word);
+    let first = array.drives.first().filter(|word| is_name(word)).and_then(|word| word.to_str());
+    let Some(name) = first.filter(|_| array.uuid.is_none() && array.socket.is_none()) else { return Ok(()) };
+    if let Some(uuid) = shoal_inventory::array_named(environment(), name, array.scan.as_deref())? {
+        array.uuid = Some(uuid);
+        array.drives.remove(0);
+    }
+    Ok(())
 }
 
 impl ArrayArgs {
@@ -142,7 +156,7 @@ pub(crate) fn check_first<T>(
     newcomer: Option<&Path>,
     check: impl FnOnce(&mut dyn Handle) -> Result<T, Failure>,
 ) -> Result<Option<T>, Failure> {
-    let is_simulated = array.drives.iter().any(|drive| shoal_inventory::is_simulated(drive));
+    let is_simulated = array.drives.iter().any(|drive| is_simulated(drive));
     if !opening.writable || is_simulated || reach_running(array)?.is_some() {
         return Ok(None);
     }

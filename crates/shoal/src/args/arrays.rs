@@ -9,7 +9,8 @@ use shoal_text::{parse_size, parse_small_size, whole_number};
 /// Which array: its members, or one of them and where to look for the rest.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ArrayArgs {
-    /// The array's members, in any order. Any one of them will do for an array that runs.
+    /// The array's members, in any order. Any one of them will do for an array that runs. Or its
+    /// name, as `shoal list` shows it.
     #[arg(required_unless_present_any = ["socket", "uuid", "scan"], value_name = "DRIVE")]
     pub(crate) drives: Vec<PathBuf>,
     /// Look for the other members in this directory; for all, if it holds those of one array and no

@@ -11,6 +11,7 @@ mod filesystem;
 mod help;
 mod labbook;
 mod measure;
+mod named;
 mod network;
 mod plan;
 mod profile;
@@ -55,7 +56,7 @@ pub(crate) use write_back::WriteBackArgs;
 const AFTER_HELP: &str = "\
 Sizes: 64K, 512KiB and 1M are powers of two, 1MB is 10^6 bytes; without a unit, bytes.
 
-An array is named by listing its members in any order, by any one member and --scan DIR, or by --uuid.
+An array is given by its members in any order, by any one member and --scan DIR, by its name, or by --uuid.
 
 Exit status: 0 done; 1 failed; 2 wrong usage; 3 refused because data would be in danger; 4 a drive \
 is in use now: try again later.";

@@ -21,8 +21,8 @@ const NS_PER_MS: u64 = 1_000_000;
 /// The tour's levels and chunks.
 const LEVELS: [&str; 4] = ["0", "5", "6", "10"];
 const CHUNK_BYTES: [u32; 2] = [64 << 10, 512 << 10];
-/// Short, so that the whole tour ends within three minutes; a study of real drives takes its time.
-const DURATION_NS: u64 = 200 * NS_PER_MS;
+/// Short, so that the whole tour ends within two minutes; a study of real drives takes its time.
+const DURATION_NS: u64 = 150 * NS_PER_MS;
 const WARM_UP_NS: u64 = 50 * NS_PER_MS;
 const REPEATS: u32 = 3;
 /// Of each array, each time it is built.

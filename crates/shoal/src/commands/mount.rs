@@ -116,9 +116,11 @@ fn refuse_non_root(array: &ArrayArgs) -> Result<(), Failure> {
     if rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let drives = array.drives.iter().map(|drive| drive.display().to_string()).collect::<Vec<_>>().join(" ");
+    let drives = array.drives.iter().map(|drive| drive.display().to_string());
+    let named: Vec<_> = array.uuid.iter().map(|uuid| format!("--uuid {uuid}")).chain(drives).collect();
+    let named = named.join(" ");
     Err(Failure::Refused(format!(
-        "mounting needs root: use sudo, or `shoal attach {drives}` and, on the file that it tells, `udisksctl loop-setup -f \
+        "mounting needs root: use sudo, or `shoal attach {named}` and, on the file that it tells, `udisksctl loop-setup -f \
          FILE` and `udisksctl mount`, or fuse2fs for ext4"
     )))
 }

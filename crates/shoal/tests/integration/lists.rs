@@ -56,6 +56,35 @@ fn arrays_are_listed_whether_or_not_they_run() {
 }
 
 #[test]
+fn an_array_is_found_by_its_name() {
+    let bay = Bay::new(9);
+    bay.done("create --level 5 --bitmap internal --name pond d0 d1 d2");
+    bay.done("create --level 51 --name lake d3 d4 d5 d6 d7 d8");
+    bay.write("write pond", b"by name");
+    assert_eq!(bay.done("read --length 7 d0 d1 d2").stdout, b"by name");
+    assert_eq!(bay.json("status lake")["level"], "raid1");
+    // With the host's name before it, as `list` shows it, and among the files of a directory.
+    let whole = bay.json("status pond")["name"].as_str().unwrap().to_owned();
+    assert!(whole.ends_with(":pond"), "{whole}");
+    bay.done(&format!("status {whole}"));
+    bay.done("status pond --scan .");
+    let server = Server::start(&bay, "pond");
+    bay.done("fail --member d1 pond");
+    assert_eq!(bay.json("status pond")["health"], "degraded");
+    bay.done("stop pond");
+    drop(server);
+    bay.done("re-add --drive d1 pond");
+    bay.done("rename pond brook");
+    bay.refused("status pond", 2, &["pond"]);
+    // What is there as a file is one.
+    std::fs::write(bay.path("brook"), b"no member").unwrap();
+    bay.refused("status brook", 2, &["brook"]);
+    std::fs::remove_file(bay.path("brook")).unwrap();
+    bay.done("rename lake brook");
+    bay.refused("status brook", 2, &["several arrays are called brook", "--uuid"]);
+}
+
+#[test]
 fn status_says_by_its_exit_status_how_an_array_is() {
     let bay = Bay::new(3);
     bay.done("create --level 5 d0 d1 d2");
