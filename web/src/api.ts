@@ -101,7 +101,7 @@ export interface StudyReport {
    * Version of this document's format, 1.
    */
   format_version: number;
-  host: Host;
+  host: Machine;
   /**
    * Decides the order of the runs and everything random in them; below 2^53.
    */
@@ -853,7 +853,7 @@ export interface FaultPhase {
 /**
  * The machine that a study ran on.
  */
-export interface Host {
+export interface Machine {
   /**
    * Logical processors.
    */

@@ -49,7 +49,7 @@ export interface NetworkDocument {
    * Version of this document's format, 1.
    */
   format_version: number;
-  host: Host;
+  host: Machine;
   /**
    * What was not measured, and why.
    */
@@ -99,7 +99,7 @@ export interface NetworkDocument {
 /**
  * The machine that a study ran on.
  */
-export interface Host {
+export interface Machine {
   /**
    * Logical processors.
    */

@@ -71,8 +71,8 @@ mod request;
 mod units;
 
 pub use array::{
-    Array, Background, BadBlocks, BadBlocksFull, Blame, CommandError, Config, Event, Health, LogRoom, Matter,
-    MemberState, Mismatch, Progress, Regions, Resync, Scratch, ScrubMode,
+    Array, Background, BadBlocks, BadBlocksFull, Blame, CommandError, Config, Event, Health, JobProgress, LogRoom,
+    Matter, MemberState, Mismatch, Regions, Resync, Scratch, ScrubMode,
 };
 pub use effect::{Block, Compute, Effect, Fault, MemberIo, Outcome, PartialParity};
 pub use geometry::{Copies, Geometry, Home, Piece, Position, ShapeError, Stripe, UnknownLayout};

@@ -47,7 +47,7 @@ pub use result::{
     Bucket, Cpu, DirectionResult, Interval, Latency, Limit, Measurement, Members, Pattern, Reason, ReasonCode,
     TargetDescription, TargetKind, Validity, Verdict, Workload,
 };
-pub use runner::{Bench, BenchError, Progress, Watch, check_fit, check_range, run_together, workload_fill};
+pub use runner::{Bench, BenchError, BenchProgress, Watch, check_fit, check_range, run_together, workload_fill};
 pub use stats::{Spread, Summary};
 pub use validity::{Conditions, UnwrittenProbe, probe_unwritten};
 pub use verify::{BetweenRequests, Verification, Verified};

@@ -145,7 +145,7 @@ impl Totals {
     }
 }
 
-/// So many of something in so much time, per second, rounded down; 0 in no time.
+/// `count` per second, rounded down; 0 if the time is 0.
 pub(crate) fn per_second(count: u64, elapsed_ns: u64) -> u64 {
     let per_second = (u128::from(count) * 1_000_000_000).checked_div(u128::from(elapsed_ns)).unwrap_or(0);
     u64::try_from(per_second).unwrap_or(u64::MAX)

@@ -4,7 +4,7 @@ use shoal_volume::World;
 
 use crate::access::{Access, CheckError, Seen, Watch};
 use crate::limits::KEPT_MAX;
-use crate::plan::Plan;
+use crate::plan::WritePlan;
 use crate::report::Tally;
 use crate::stamp::{Pass, Reading};
 
@@ -15,7 +15,7 @@ const PASS: u64 = 1;
 /// wrong.
 pub(crate) fn write_and_read<W: World, V: Watch>(
     access: &mut Access<'_, W, V>,
-    plan: &Plan,
+    plan: &WritePlan,
 ) -> Result<(Tally, Vec<Seen>), CheckError> {
     let pass = Pass { run: plan.seed, number: PASS };
     access.write(pass, 0, plan.size_bytes)?;

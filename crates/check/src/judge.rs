@@ -1,7 +1,7 @@
 //! What was seen, taken together: where a drive really ends, and whether its addresses repeat.
 
 use crate::access::Seen;
-use crate::plan::{FIRST_PASS, Plan};
+use crate::plan::{FIRST_PASS, WritePlan};
 use crate::report::Kind;
 use crate::stamp::Reading;
 
@@ -23,7 +23,7 @@ pub(crate) struct Finding {
 }
 
 /// Judges what was seen, before anything is taken for sure.
-pub(crate) fn judge(plan: &Plan, seen: &[Seen]) -> Finding {
+pub(crate) fn judge(plan: &WritePlan, seen: &[Seen]) -> Finding {
     let repeat_bytes = repeat(plan, seen);
     let block_bytes = u64::from(plan.block_bytes);
     let (mut stored_end, mut lost_start, mut witnesses) = (0, None, 0);
@@ -56,7 +56,7 @@ pub(crate) fn judge(plan: &Plan, seen: &[Seen]) -> Finding {
 }
 
 /// The same when nothing more is to be seen: what too few testify to is no fake.
-pub(crate) fn conclude(plan: &Plan, seen: &[Seen]) -> Finding {
+pub(crate) fn conclude(plan: &WritePlan, seen: &[Seen]) -> Finding {
     let finding = judge(plan, seen);
     let is_fake = matches!(finding.kind, Kind::Limbo | Kind::Wraparound | Kind::Chain);
     let kind = if is_fake && finding.witnesses < WITNESSES_MIN { Kind::Damaged } else { finding.kind };
@@ -65,7 +65,7 @@ pub(crate) fn conclude(plan: &Plan, seen: &[Seen]) -> Finding {
 
 /// After how many bytes addresses repeat: the greatest common divisor of the distances between
 /// where blocks were read and where they were written.
-fn repeat(plan: &Plan, seen: &[Seen]) -> Option<u64> {
+fn repeat(plan: &WritePlan, seen: &[Seen]) -> Option<u64> {
     let distances = seen.iter().filter_map(|one| match one.reading {
         Reading::Elsewhere { offset } => Some(one.offset.abs_diff(offset)),
         _ => None,
@@ -77,7 +77,7 @@ fn repeat(plan: &Plan, seen: &[Seen]) -> Option<u64> {
 
 /// Whether a block of the dense area holds over which a later one would have gone: then a drive
 /// gives back anything where it has nothing, and addresses do not repeat.
-fn is_denied(plan: &Plan, seen: &[Seen], repeat_bytes: u64) -> bool {
+fn is_denied(plan: &WritePlan, seen: &[Seen], repeat_bytes: u64) -> bool {
     let is_kept = |one: &&Seen| one.pass == FIRST_PASS && one.reading == Reading::Held;
     let mut kept = seen.iter().filter(is_kept);
     kept.any(|one| one.offset.saturating_add(repeat_bytes) < plan.dense_bytes)

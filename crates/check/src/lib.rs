@@ -44,7 +44,7 @@ mod verdict;
 
 pub use access::{CheckError, Watch};
 pub use limits::STEP_BYTES_MAX;
-pub use plan::{Cost, Plan, PlanError, plan};
+pub use plan::{Cost, PlanError, WritePlan, plan};
 pub use report::{Evidence, Kind, Report, Tally, Verdict};
 pub use stamp::wrote;
 pub use verdict::{Depth, check};

@@ -9,7 +9,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use shoal_volume::World;
 
 use crate::access::{Access, CheckError, Watch};
-use crate::plan::Plan;
+use crate::plan::WritePlan;
 
 /// Pairs of places that are compared.
 const PAIRS: u32 = 64;
@@ -18,7 +18,10 @@ const SAME_MIN: u32 = 8;
 
 /// Reads the dense area and the places. Some if what the drive holds repeats after so many bytes,
 /// at all pairs of places that hold anything.
-pub(crate) fn look<W: World, V: Watch>(access: &mut Access<'_, W, V>, plan: &Plan) -> Result<Option<u64>, CheckError> {
+pub(crate) fn look<W: World, V: Watch>(
+    access: &mut Access<'_, W, V>,
+    plan: &WritePlan,
+) -> Result<Option<u64>, CheckError> {
     let mut dense = HashMap::new();
     for offset in (0..plan.checked_bytes()).step_by(plan.block_bytes as usize) {
         if access.is_given_up() {
@@ -50,7 +53,11 @@ pub(crate) fn look<W: World, V: Watch>(access: &mut Access<'_, W, V>, plan: &Pla
 }
 
 /// Whether all pairs of places so far apart, of which one holds anything, hold the same.
-fn repeats<W: World, V: Watch>(access: &mut Access<'_, W, V>, plan: &Plan, distance: u64) -> Result<bool, CheckError> {
+fn repeats<W: World, V: Watch>(
+    access: &mut Access<'_, W, V>,
+    plan: &WritePlan,
+    distance: u64,
+) -> Result<bool, CheckError> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
     let block_bytes = u64::from(plan.block_bytes);
     let blocks = (plan.size_bytes - distance) / block_bytes;

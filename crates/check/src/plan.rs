@@ -24,7 +24,7 @@ const PARTS: u64 = 8;
 
 /// What is written to a drive to see whether it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct WritePlan {
     /// What the drive claims, in whole blocks.
     pub(crate) size_bytes: u64,
     /// The unit of all that is written and compared.
@@ -84,7 +84,7 @@ pub enum PlanError {
 }
 
 /// Plans the check of a drive. The probe writes at most `budget_bytes`, whatever it finds.
-pub fn plan(size_bytes: u64, logical_block_bytes: u32, budget_bytes: u64, seed: u64) -> Result<Plan, PlanError> {
+pub fn plan(size_bytes: u64, logical_block_bytes: u32, budget_bytes: u64, seed: u64) -> Result<WritePlan, PlanError> {
     let block_bytes = logical_block_bytes.max(BLOCK_BYTES);
     if !block_bytes.is_power_of_two() || block_bytes > STEP_BYTES_MAX / 16 {
         return Err(PlanError::Block { block_bytes: logical_block_bytes });
@@ -105,7 +105,7 @@ pub fn plan(size_bytes: u64, logical_block_bytes: u32, budget_bytes: u64, seed: 
     Ok(planned(whole_bytes, block_bytes, budget_bytes, seed))
 }
 
-impl Plan {
+impl WritePlan {
     /// What it costs: the probe alone, or after all of the drive was written and read.
     #[must_use]
     pub fn cost(&self, is_full: bool) -> Cost {
@@ -155,7 +155,7 @@ fn written_bytes_max(size_bytes: u64, block_bytes: u32, budget_bytes: u64) -> u6
     (places * u64::from(block_bytes)).saturating_add((ROUNDS + 1) * dense_bytes)
 }
 
-fn planned(size_bytes: u64, block_bytes: u32, budget_bytes: u64, seed: u64) -> Plan {
+fn planned(size_bytes: u64, block_bytes: u32, budget_bytes: u64, seed: u64) -> WritePlan {
     let dense_bytes = dense_bytes(size_bytes, block_bytes, budget_bytes);
     let block = u64::from(block_bytes);
     let (first, blocks) = (dense_bytes / block, size_bytes / block);
@@ -170,7 +170,7 @@ fn planned(size_bytes: u64, block_bytes: u32, budget_bytes: u64, seed: u64) -> P
     places.sort_unstable_by(|left, right| right.cmp(left));
     places.dedup();
     let random_places = u32::try_from(random_count).unwrap_or(u32::MAX);
-    Plan { size_bytes, block_bytes, dense_bytes, places, random_places, seed }
+    WritePlan { size_bytes, block_bytes, dense_bytes, places, random_places, seed }
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use shoal_volume::World;
 
 use crate::access::{Access, CheckError, Seen, Watch};
 use crate::judge::{Finding, conclude, judge};
-use crate::plan::{FIRST_PASS, PAIRS, Plan, ROUNDS, STEPS};
+use crate::plan::{FIRST_PASS, PAIRS, ROUNDS, STEPS, WritePlan};
 use crate::report::Kind;
 use crate::stamp::Pass;
 
 /// Probes a drive, and tells what it found out from what.
 pub(crate) fn probe<W: World, V: Watch>(
     access: &mut Access<'_, W, V>,
-    plan: &Plan,
+    plan: &WritePlan,
 ) -> Result<(Finding, Vec<Seen>), CheckError> {
     let first = Pass { run: plan.seed, number: FIRST_PASS };
     let mut seen = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn probe<W: World, V: Watch>(
 /// reads the places.
 fn round<W: World, V: Watch>(
     access: &mut Access<'_, W, V>,
-    plan: &Plan,
+    plan: &WritePlan,
     pass: Pass,
     (places, filler): (&[u64], u64),
     seen: &mut Vec<Seen>,
@@ -59,14 +59,14 @@ fn round<W: World, V: Watch>(
 
 /// Where a round writes what takes the cache from its places: at the start, or where there is
 /// nothing anyway.
-fn filler(plan: &Plan, finding: &Finding) -> u64 {
+fn filler(plan: &WritePlan, finding: &Finding) -> u64 {
     let is_free = finding.at_least_bytes < plan.dense_bytes
         && finding.at_most_bytes.saturating_add(plan.dense_bytes) <= plan.size_bytes;
     if is_free { finding.at_most_bytes } else { 0 }
 }
 
 /// Places that would tell more, descending; none if all is known.
-fn places_between(plan: &Plan, finding: &Finding) -> Vec<u64> {
+fn places_between(plan: &WritePlan, finding: &Finding) -> Vec<u64> {
     if !matches!(finding.kind, Kind::Limbo | Kind::Wraparound | Kind::Chain) {
         return Vec::new();
     }

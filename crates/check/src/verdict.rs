@@ -8,7 +8,7 @@ use crate::full::write_and_read;
 use crate::judge::Finding;
 use crate::limits::EVIDENCE_MAX;
 use crate::look::look;
-use crate::plan::Plan;
+use crate::plan::WritePlan;
 use crate::probe::probe;
 use crate::report::{Evidence, Kind, Report, Tally, Verdict};
 use crate::stamp::Reading;
@@ -45,7 +45,7 @@ struct Known {
 pub fn check(
     world: &mut impl World,
     drive: DriveId,
-    plan: &Plan,
+    plan: &WritePlan,
     depth: Depth,
     watch: &mut impl Watch,
 ) -> Result<Report, CheckError> {
@@ -60,7 +60,11 @@ pub fn check(
     Ok(report)
 }
 
-fn learn<W: World, V: Watch>(access: &mut Access<'_, W, V>, plan: &Plan, depth: Depth) -> Result<Known, CheckError> {
+fn learn<W: World, V: Watch>(
+    access: &mut Access<'_, W, V>,
+    plan: &WritePlan,
+    depth: Depth,
+) -> Result<Known, CheckError> {
     let cost = if depth == Depth::Look { plan.look_cost() } else { plan.cost(depth == Depth::Full) };
     access.expected_bytes = cost.written_bytes + cost.read_bytes;
     let mut known = Known { finding: None, seen: Vec::new(), tally: None, suspected_repeat_bytes: None };
@@ -89,7 +93,7 @@ fn learn<W: World, V: Watch>(access: &mut Access<'_, W, V>, plan: &Plan, depth: 
     Ok(known)
 }
 
-fn conclude(plan: &Plan, depth: Depth, known: Known, is_direct: bool) -> Report {
+fn conclude(plan: &WritePlan, depth: Depth, known: Known, is_direct: bool) -> Report {
     let (verdict, kind) = verdict(&known, is_direct, depth);
     let end = known.finding.filter(|_| verdict == Verdict::Fake);
     let wrong = known.seen.iter().filter(|one| one.reading != Reading::Held).count();
@@ -136,7 +140,7 @@ fn verdict(known: &Known, is_direct: bool, depth: Depth) -> (Verdict, Option<Kin
 }
 
 /// How sure a verdict is, and why; the crate's head has the formulas.
-fn confidence(plan: &Plan, verdict: Verdict, depth: Depth, witnesses: usize) -> (u32, String) {
+fn confidence(plan: &WritePlan, verdict: Verdict, depth: Depth, witnesses: usize) -> (u32, String) {
     match (verdict, depth) {
         (Verdict::Unsure, _) => (0, "nothing that was done tells a fake drive from a genuine one".to_owned()),
         (Verdict::Genuine, Depth::Full) => (WHOLE_PPM, "all of it was written and read back".to_owned()),
@@ -156,7 +160,7 @@ fn confidence(plan: &Plan, verdict: Verdict, depth: Depth, witnesses: usize) -> 
 }
 
 /// 1 - 0.05^(1/k), rounded up.
-fn bad_at_most_ppm(plan: &Plan, depth: Depth) -> u32 {
+fn bad_at_most_ppm(plan: &WritePlan, depth: Depth) -> u32 {
     if depth == Depth::Full {
         return 0;
     }

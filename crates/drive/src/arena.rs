@@ -26,22 +26,22 @@ pub struct Memory {
 /// A part of what is sent: bytes from anywhere, or a run of the arena, which nobody writes to
 /// meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub enum Piece<'a> {
+pub enum SendPiece<'a> {
     /// Bytes.
     Bytes(&'a [u8]),
     /// A run.
     Memory(Memory),
 }
 
-impl Piece<'_> {
+impl SendPiece<'_> {
     /// More pieces than this are not sent in one go.
     pub const AT_ONCE: usize = 64;
 
     /// Bytes in it.
     pub fn len_bytes(&self) -> usize {
         match self {
-            Piece::Bytes(bytes) => bytes.len(),
-            Piece::Memory(memory) => memory.length as usize,
+            SendPiece::Bytes(bytes) => bytes.len(),
+            SendPiece::Memory(memory) => memory.length as usize,
         }
     }
 }
@@ -162,13 +162,15 @@ impl Arena {
 
     /// Sends pieces to a socket, one after the other, once and without waiting: bytes moved, over
     /// all pieces.
-    pub fn send_to(&self, socket: BorrowedFd<'_>, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
-        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; Piece::AT_ONCE];
-        let count = pieces.len().min(Piece::AT_ONCE);
+    pub fn send_to(&self, socket: BorrowedFd<'_>, pieces: &[SendPiece<'_>]) -> Result<usize, Errno> {
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; SendPiece::AT_ONCE];
+        let count = pieces.len().min(SendPiece::AT_ONCE);
         for (vector, piece) in vectors.iter_mut().zip(pieces) {
             *vector = match piece {
-                Piece::Bytes(bytes) => libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
-                Piece::Memory(memory) => {
+                SendPiece::Bytes(bytes) => {
+                    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+                }
+                SendPiece::Memory(memory) => {
                     libc::iovec { iov_base: self.pointer(*memory).cast(), iov_len: memory.length as usize }
                 }
             };
@@ -240,7 +242,7 @@ mod tests {
         let fish = Memory { offset: 100, length: 4 };
         arena.write(fish, b"fish");
         assert!(!arena.holds_zeros(fish));
-        let pieces = [Piece::Bytes(b"many "), Piece::Memory(fish)];
+        let pieces = [SendPiece::Bytes(b"many "), SendPiece::Memory(fish)];
         assert_eq!(arena.send_to(left.as_fd(), &pieces), Ok(9));
         let to = Memory { offset: 4096, length: 1024 };
         assert!(arena.holds_zeros(to));

@@ -45,7 +45,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use arena::{Arena, Memory, Piece};
+pub use arena::{Arena, Memory, SendPiece};
 pub use disk_sequence::{disk_sequence, newest_disk_sequence};
 pub use drive::{Access, Drive, DriveKey, DriveKind, OpenError, WriteOrder};
 pub use erase::ERASED_END_BYTES;

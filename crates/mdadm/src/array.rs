@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use shoal_drive::{Access, Drive};
 use shoal_volume::{
-    ArrayStatus, Background, Event, MemberState, MemberStatus, News, Progress, Role, ScrubMode, Superblock,
+    ArrayStatus, Background, Event, JobProgress, MemberState, MemberStatus, News, Role, ScrubMode, Superblock,
     read_superblock,
 };
 
@@ -100,8 +100,8 @@ impl KernelArray {
     }
 
     /// What goes on in the background. A scrub that was ordered counts before it is seen to begin.
-    pub fn progress(&self) -> Option<Progress> {
-        let due = self.scrub.map(|_| Progress { done_bytes: 0, total_bytes: self.snapshot.component_bytes });
+    pub fn progress(&self) -> Option<JobProgress> {
+        let due = self.scrub.map(|_| JobProgress { done_bytes: 0, total_bytes: self.snapshot.component_bytes });
         progress(&self.snapshot).or(due)
     }
 

@@ -2,8 +2,8 @@
 
 use shoal_array::{Array, BufferId, Config, Geometry, Scratch, Shape};
 use shoal_volume::{
-    ArrayStatus, Cause, Health, LeftOut, Level, MemberOn, MemberState, MemberStatus, Progress, ReplacementStatus, Role,
-    Verdict,
+    ArrayStatus, Cause, Health, JobProgress, LeftOut, Level, MemberOn, MemberState, MemberStatus, ReplacementStatus,
+    Role, Verdict,
 };
 
 use crate::sysfs::{self, Action, Device, Snapshot};
@@ -47,12 +47,12 @@ pub(crate) fn member_states(snapshot: &Snapshot, count: usize) -> Vec<MemberStat
 }
 
 /// What goes on.
-pub(crate) fn progress(snapshot: &Snapshot) -> Option<Progress> {
+pub(crate) fn progress(snapshot: &Snapshot) -> Option<JobProgress> {
     if matches!(snapshot.action, Action::Idle | Action::Frozen) {
         return None;
     }
     let (done_bytes, total_bytes) = snapshot.completed.unwrap_or((0, snapshot.component_bytes));
-    Some(Progress { done_bytes, total_bytes })
+    Some(JobProgress { done_bytes, total_bytes })
 }
 
 /// How well an array of this shape is with its members in these states, by the engine's own rules.

@@ -7,7 +7,7 @@
 
 use shoal_bench::{ProcessTime, machine_busy_ns};
 
-use crate::host::Host;
+use crate::host::IsolatedHost;
 use crate::result::CpuUse;
 
 /// What the kernel calls the threads of its NFS server.
@@ -24,7 +24,7 @@ pub(crate) struct CpuClock {
 impl CpuClock {
     /// Reads the clocks. The client is whatever this process does itself, and the programs that it
     /// has run to their end.
-    pub(crate) fn now(server: &Host) -> Self {
+    pub(crate) fn now(server: &IsolatedHost) -> Self {
         let of = |process: u32| ProcessTime::of(process).map_or(0, ProcessTime::total_ns);
         let servers = server.processes().into_iter().chain(threads_of_kernel(NFS_THREADS));
         Self { server: servers.map(of).sum(), client: of(std::process::id()), machine: machine_busy_ns().unwrap_or(0) }

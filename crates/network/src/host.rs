@@ -81,7 +81,7 @@ pub enum HostError {
 /// Namespaces for network, mounts and processes of their own. They end when this is dropped, with
 /// all that runs in them.
 #[derive(Debug)]
-pub struct Host {
+pub struct IsolatedHost {
     name: String,
     unshare: Child,
     /// The first process, as this machine counts processes.
@@ -90,7 +90,7 @@ pub struct Host {
     life: Option<ChildStdin>,
 }
 
-impl Host {
+impl IsolatedHost {
     /// Starts a host of this name; these directories go when it goes. `bound` is a directory that
     /// goes as well, and where the host is to find it.
     ///
@@ -211,7 +211,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for IsolatedHost {
     fn drop(&mut self) {
         drop(self.life.take());
         let start = Instant::now();

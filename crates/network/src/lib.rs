@@ -38,12 +38,12 @@ mod servers;
 mod study;
 mod workload;
 
-pub use host::{Host, HostError};
+pub use host::{HostError, IsolatedHost};
 pub use link::LinkSpeed;
 pub use nfs_kind::NfsKind;
 pub use options::Options;
 pub use pair::{CLIENT, LinkError, Pair, SERVER};
 pub use result::{Bound, Calibration, CpuUse, Findings, LeftOut, Row, Run};
 pub use scene::{Served, ServedDevice};
-pub use study::{Offer, Plan, Step, StudyError, plan, run};
+pub use study::{Offer, Step, StudyError, TransferPlan, plan, run};
 pub use workload::{Direction, Protocol, WORKLOADS, Workload};

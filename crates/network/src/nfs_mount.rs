@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::host::{Host, run_to_end};
+use crate::host::{IsolatedHost, run_to_end};
 use crate::nfs_kind::Export;
 use crate::pair::SERVER;
 
@@ -13,7 +13,7 @@ const OPTIONS: &str = "vers=4.2,proto=tcp,sec=sys,soft,timeo=200,retrans=2";
 /// An export that is mounted; unmounted when it is dropped, whatever becomes of what it holds.
 #[derive(Debug)]
 pub(crate) struct NfsMount<'a> {
-    client: &'a Host,
+    client: &'a IsolatedHost,
     /// As the client's host sees it.
     directory: PathBuf,
     is_mounted: bool,
@@ -21,7 +21,7 @@ pub(crate) struct NfsMount<'a> {
 
 impl<'a> NfsMount<'a> {
     /// Mounts an export below `place`.
-    pub(crate) fn new(client: &'a Host, place: &Path, export: Export, sync: bool) -> Result<Self, String> {
+    pub(crate) fn new(client: &'a IsolatedHost, place: &Path, export: Export, sync: bool) -> Result<Self, String> {
         let directory = place.join("mounted");
         std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let mut command = client.command("mount");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::host::{Host, HostError};
+use crate::host::{HostError, IsolatedHost};
 use crate::link::{BUCKET_BYTES, LinkSpeed, QUEUE_MS};
 use crate::result::Calibration;
 
@@ -36,9 +36,9 @@ pub enum LinkError {
 #[derive(Debug)]
 pub struct Pair {
     /// Has the array.
-    pub server: Host,
+    pub server: IsolatedHost,
     /// Wants its content.
-    pub client: Host,
+    pub client: IsolatedHost,
 }
 
 impl Pair {
@@ -48,7 +48,10 @@ impl Pair {
     /// # Errors
     /// Without root, or if a tool is missing or fails.
     pub fn start(vanishing: &[&Path], bound: Option<(&Path, &Path)>) -> Result<Self, HostError> {
-        let pair = Self { server: Host::start("server", vanishing, bound)?, client: Host::start("client", &[], None)? };
+        let pair = Self {
+            server: IsolatedHost::start("server", vanishing, bound)?,
+            client: IsolatedHost::start("client", &[], None)?,
+        };
         let client = pair.client.first_process().to_string();
         let words = ["link", "add", INTERFACE, "type", "veth", "peer", "name", INTERFACE, "netns", &client];
         pair.server.configure("ip", &words)?;

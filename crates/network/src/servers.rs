@@ -8,7 +8,7 @@ use shoal_share::{
     UserName,
 };
 
-use crate::host::Host;
+use crate::host::IsolatedHost;
 use crate::nfs_kind::{EXPORT, Export, NfsKind};
 use crate::pair::{CLIENT, SERVER};
 use crate::workload::Protocol;
@@ -33,7 +33,12 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// Prepares to share a directory of the server's host; files of the servers go below `places`.
-    pub(crate) fn prepare(server: &Host, directory: &Path, places: &Path, nfs: NfsKind) -> Result<Self, String> {
+    pub(crate) fn prepare(
+        server: &IsolatedHost,
+        directory: &Path,
+        places: &Path,
+        nfs: NfsKind,
+    ) -> Result<Self, String> {
         let words = ["nsenter", "--target", &server.first_process().to_string(), "--net", "--mount", "--pid", "--"];
         let place = |name: &str| -> Result<PathBuf, String> {
             let path = places.join(name);

@@ -55,7 +55,7 @@ impl fmt::Display for Step {
 
 /// What a study will do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct TransferPlan {
     /// In this order.
     pub steps: Vec<Step>,
     /// Who serves NFS to whom, if anything goes by it.
@@ -69,7 +69,7 @@ pub struct Plan {
 }
 
 /// Plans a study of what is offered, with the programs that are there.
-pub fn plan(options: &Options, offer: Offer) -> Plan {
+pub fn plan(options: &Options, offer: Offer) -> TransferPlan {
     let mut left_out = Vec::new();
     let possible: Vec<Protocol> = options
         .protocols
@@ -94,7 +94,7 @@ pub fn plan(options: &Options, offer: Offer) -> Plan {
     let duration = duration(&steps, options);
     let has_nfs = possible.contains(&Protocol::Nfs);
     let nfs = has_nfs.then(|| format!("{}; {}", options.nfs.client(), options.nfs.server().0));
-    Plan { steps, nfs, left_out, written_bytes, duration }
+    TransferPlan { steps, nfs, left_out, written_bytes, duration }
 }
 
 /// Everything once, in no order yet.
@@ -179,7 +179,7 @@ pub fn run(
     served: &Served,
     place: &Path,
     options: &Options,
-    plan: Plan,
+    plan: TransferPlan,
     progress: &mut dyn FnMut(&str, usize),
 ) -> Result<Findings, StudyError> {
     let mut links = Vec::new();
@@ -190,7 +190,7 @@ pub fn run(
     }
     progress("content for both sides", 0);
     let mut scene = Scene::prepare(pair, served, place, options)?;
-    let Plan { steps, mut left_out, .. } = plan;
+    let TransferPlan { steps, mut left_out, .. } = plan;
     let mut servers = match &served.directory {
         Some(directory) => {
             Some(Servers::prepare(&pair.server, directory, place, options.nfs).map_err(StudyError::Servers)?)

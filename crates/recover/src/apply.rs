@@ -8,7 +8,7 @@ use shoal_inventory::{ArrayInUse, Environment, hold, remember, store};
 use shoal_memory::StoreError;
 
 use crate::changes::{changed, has_changed};
-use crate::plan::{Group, Plan};
+use crate::plan::{Group, RecoveryPlan};
 
 /// Why a plan is not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ impl HasFault for ApplyError {
 }
 
 /// Refuses members of which a part is not there: an array that runs would give out zeros for it.
-pub fn refuse_incomplete(plan: &Plan) -> Result<(), ApplyError> {
+pub fn refuse_incomplete(plan: &RecoveryPlan) -> Result<(), ApplyError> {
     for (member, _) in plan.groups.iter().flat_map(Group::used) {
         if member.cut_off_bytes() > 0 {
             return Err(ApplyError::CutOff { member: member.name.clone() });
@@ -81,7 +81,7 @@ pub fn refuse_incomplete(plan: &Plan) -> Result<(), ApplyError> {
 }
 
 /// Writes the proposed superblocks, if all drives can take them and are what they were.
-pub fn apply(environment: &Environment, plan: &Plan) -> Result<(), ApplyError> {
+pub fn apply(environment: &Environment, plan: &RecoveryPlan) -> Result<(), ApplyError> {
     refuse_incomplete(plan)?;
     if let Some(member) = changed(plan).into_iter().next() {
         return Err(ApplyError::Changed { member });

@@ -4,7 +4,7 @@ use std::io;
 
 use shoal_drive::{Access, Drive};
 
-use crate::plan::{Group, Plan};
+use crate::plan::{Group, RecoveryPlan};
 use crate::search::Found;
 use crate::seen::Seen;
 
@@ -15,7 +15,7 @@ pub(crate) fn has_changed(drive: &Drive, member: &Found) -> io::Result<bool> {
 
 /// The members of a plan that are not what they were when they were found: written to, cut short,
 /// or not to be read any more.
-pub fn changed(plan: &Plan) -> Vec<String> {
+pub fn changed(plan: &RecoveryPlan) -> Vec<String> {
     let is_as_found = |member: &Found| {
         let drive = Drive::open(&member.path, Access::Read).ok();
         drive.and_then(|drive| has_changed(&drive, member).ok()) == Some(false)

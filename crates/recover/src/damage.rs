@@ -6,7 +6,7 @@ use shoal_drive::{Access, Drive, DriveId};
 use shoal_md::{BadBlockList, Choice};
 use shoal_volume::{ContentMap, Features, Verdict};
 
-use crate::plan::{Group, Plan};
+use crate::plan::{Group, RecoveryPlan};
 use crate::reads::merged;
 use crate::search::Found;
 
@@ -26,7 +26,7 @@ struct Member {
 
 impl Damage {
     /// Looks at the members that take part.
-    pub(crate) fn of(plan: &Plan, map: &ContentMap) -> Self {
+    pub(crate) fn of(plan: &RecoveryPlan, map: &ContentMap) -> Self {
         let with_verdict = |group| Group::used(group).into_iter().map(move |(member, _)| (group, member));
         let used = plan.groups.iter().flat_map(with_verdict);
         let member = |(drive, (group, member))| {
@@ -96,7 +96,7 @@ fn filled_of(group: &Group, member: &Found, area: &Range<u64>) -> Option<u64> {
 
 /// From one multiple of this to the next content lies on the same members, and there in one piece,
 /// unless the data area of one ends.
-pub(crate) fn unit_bytes(plan: &Plan) -> u64 {
+pub(crate) fn unit_bytes(plan: &RecoveryPlan) -> u64 {
     let of_group = |group: &Group| {
         let inner = group.used().into_iter().map(|(member, _)| member.superblock.chunk_bytes()).fold(0, common);
         let outer = group.outer.as_ref().map_or(0, |outer| common(outer.chunk_bytes(), outer.data_offset_bytes()));

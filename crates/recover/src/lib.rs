@@ -27,7 +27,7 @@ mod unreadable;
 pub use apply::{ApplyError, apply, refuse_incomplete};
 pub use changes::changed;
 pub use losses::{Loss, losses};
-pub use plan::{Group, Overlay, Plan, PlanError, Reader, plans};
+pub use plan::{Group, Overlay, PlanError, Reader, RecoveryPlan, plans};
 pub use rescue_map::MapError;
 pub use save::{SaveError, content_of, save};
 pub use search::{Found, Search, SearchError};

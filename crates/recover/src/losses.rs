@@ -5,7 +5,7 @@ use std::fmt;
 use shoal_md::{Choice, Features};
 use shoal_volume::{Health, Role};
 
-use crate::plan::{Group, Plan};
+use crate::plan::{Group, RecoveryPlan};
 use crate::unreadable::Content;
 
 /// Something that is missing, or may be wrong, once a plan is carried out.
@@ -109,7 +109,7 @@ fn loss_of(content: &Content) -> Option<Loss> {
 }
 
 /// What a plan cannot save: array by array, and of its content, if it has any.
-pub fn losses(plan: &Plan, content: Option<&Content>) -> Vec<Loss> {
+pub fn losses(plan: &RecoveryPlan, content: Option<&Content>) -> Vec<Loss> {
     let mut losses: Vec<_> = content.and_then(loss_of).into_iter().collect();
     for group in &plan.groups {
         let Ok(proposal) = &group.proposal else { continue };

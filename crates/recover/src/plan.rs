@@ -77,7 +77,7 @@ pub struct Group {
 }
 
 /// What can be looked at as one.
-pub struct Plan {
+pub struct RecoveryPlan {
     /// One array, or the arrays in an array.
     pub groups: Vec<Group>,
 }
@@ -87,15 +87,15 @@ pub type Overlay = OverlayWorld<RealWorld>;
 
 /// Makes a plan for each array that members were found of. `books` is what this host remembers of
 /// arrays.
-pub fn plans(reader: &Reader, found: Vec<Found>, books: Option<&Store>) -> Result<Vec<Plan>, PlanError> {
-    let mut plans: Vec<Plan> = Vec::new();
+pub fn plans(reader: &Reader, found: Vec<Found>, books: Option<&Store>) -> Result<Vec<RecoveryPlan>, PlanError> {
+    let mut plans: Vec<RecoveryPlan> = Vec::new();
     for members in by_array(found, books) {
         let candidates: Vec<_> = members.iter().map(candidate).collect();
         let group = Group { proposal: propose(&candidates), members, outer: None };
-        let mut plan = Plan { groups: vec![group] };
+        let mut plan = RecoveryPlan { groups: vec![group] };
         plan.groups[0].outer = plan.find_outer(reader)?;
         let around = plan.groups[0].around();
-        let same = |other: &&mut Plan| around.is_some() && other.groups[0].around() == around;
+        let same = |other: &&mut RecoveryPlan| around.is_some() && other.groups[0].around() == around;
         match plans.iter_mut().find(same) {
             Some(first) => first.groups.extend(plan.groups),
             None => plans.push(plan),
@@ -192,7 +192,7 @@ impl Group {
     }
 }
 
-impl Plan {
+impl RecoveryPlan {
     /// Whether this is its name or UUID, or that of an array in it.
     pub fn is_called(&self, wanted: &str) -> bool {
         let superblocks = self.groups.iter().flat_map(|group| &group.members).map(|member| &member.superblock);

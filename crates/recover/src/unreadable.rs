@@ -11,7 +11,7 @@ use std::ops::{Bound, Range};
 use shoal_volume::{ContentMap, Health, Volume};
 
 use crate::damage::{Damage, unit_bytes};
-use crate::plan::{Plan, PlanError, Reader};
+use crate::plan::{PlanError, Reader, RecoveryPlan};
 use crate::reads::{Reads, merged};
 
 /// How much content there is, and what of it cannot be had.
@@ -32,7 +32,7 @@ impl Content {
 
 /// What can be had of the content, as far as is known before it is read; none if the array cannot
 /// be opened.
-pub fn unreadable(plan: &Plan, reader: &Reader) -> Result<Option<Content>, PlanError> {
+pub fn unreadable(plan: &RecoveryPlan, reader: &Reader) -> Result<Option<Content>, PlanError> {
     let Ok(mut array) = plan.open(reader)? else { return Ok(None) };
     let map = array.content_map();
     let damage = Damage::of(plan, &map);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use shoal_documents::{FindingsDocument, MismatchDocument, NewsDocument, RangeDocument};
 use shoal_text::format_size;
-use shoal_volume::{ArrayStatus, Event, MemberOn, Mismatch, News, Progress, Role};
+use shoal_volume::{ArrayStatus, Event, JobProgress, MemberOn, Mismatch, News, Role};
 
 use crate::limits::{NEWS_MAX, PLACES_MAX};
 
@@ -225,7 +225,7 @@ impl Bulletin {
     }
 
     /// How fast background work has gone lately.
-    pub(crate) fn rate(&mut self, progress: Option<Progress>) -> Option<u64> {
+    pub(crate) fn rate(&mut self, progress: Option<JobProgress>) -> Option<u64> {
         let Some(progress) = progress else {
             self.samples.clear();
             return None;

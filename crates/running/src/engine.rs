@@ -14,7 +14,8 @@ use shoal_inventory::{ActiveMember, Environment, WipeError};
 use shoal_md::Candidate;
 use shoal_mdadm::{Growth, KernelError};
 use shoal_volume::{
-    ArrayStatus, ArrayVolume, Background, CommandError, LiveVolume, ManageError, News, Progress, ScrubMode, VolumeError,
+    ArrayStatus, ArrayVolume, Background, CommandError, JobProgress, LiveVolume, ManageError, News, ScrubMode,
+    VolumeError,
 };
 
 use crate::opening::kernel_fault;
@@ -127,7 +128,7 @@ pub trait Engine: LiveVolume {
         None
     }
     /// The background work under way that has most left to do.
-    fn progress(&self) -> Option<Progress>;
+    fn progress(&self) -> Option<JobProgress>;
     /// What has happened since the last call.
     fn take_news(&mut self) -> Vec<News>;
     /// What people should know beside that, a sentence each.
@@ -194,7 +195,7 @@ impl Engine for ArrayVolume<HostWorld> {
         Self::status(self)
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn progress(&self) -> Option<JobProgress> {
         Self::progress(self)
     }
 

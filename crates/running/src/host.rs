@@ -7,14 +7,14 @@ use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, BackgroundDocument, SimulatedDocument, StateDocument, WorkDocument};
 use shoal_inventory::{Environment, Held, Opened};
 use shoal_volume::{
-    ArrayVolume, Background, Completion, Health, HostMemory, MemberState, OpenOptions, Progress, ScrubMode, Volume,
+    ArrayVolume, Background, Completion, Health, HostMemory, JobProgress, MemberState, OpenOptions, ScrubMode, Volume,
 };
 
 use crate::bulletin::Bulletin;
 use crate::engine::{Engine, EngineError};
 use crate::handle::{ExecuteError, Handle, SpeedError};
 use crate::opening::ClaimError;
-use crate::order::{Order, prepare};
+use crate::order::{HostOrder, prepare};
 use crate::outage::{Resumable, Terms};
 use crate::world::HostWorld;
 
@@ -89,27 +89,29 @@ impl Host {
 
     /// Does what was ordered. The drives that came along belong to the array afterwards, or are
     /// closed.
-    pub(super) fn carry_out(&mut self, order: Order) -> Result<StateDocument, ExecuteError> {
+    pub(super) fn carry_out(&mut self, order: HostOrder) -> Result<StateDocument, ExecuteError> {
         match order {
-            Order::Show => {}
-            Order::Consider { newcomer } => self.array.refuse_active(&newcomer)?,
-            Order::Fail { member } => self.array.fail(&member)?,
-            Order::Add { path, opened } => self.array.add(&path, opened)?,
-            Order::Remove { drive } => self.array.remove(&drive)?,
-            Order::Replace { member, spare, opened } => self.array.replace(&member, &spare, opened)?,
-            Order::ReAdd { path, opened } => self.array.re_add(&path, opened)?,
-            Order::Grow { growth, added } => self.array.grow(&growth, added)?,
-            Order::Rename { name, homehost } => {
+            HostOrder::Show => {}
+            HostOrder::Consider { newcomer } => self.array.refuse_active(&newcomer)?,
+            HostOrder::Fail { member } => self.array.fail(&member)?,
+            HostOrder::Add { path, opened } => self.array.add(&path, opened)?,
+            HostOrder::Remove { drive } => self.array.remove(&drive)?,
+            HostOrder::Replace { member, spare, opened } => self.array.replace(&member, &spare, opened)?,
+            HostOrder::ReAdd { path, opened } => self.array.re_add(&path, opened)?,
+            HostOrder::Grow { growth, added } => self.array.grow(&growth, added)?,
+            HostOrder::Rename { name, homehost } => {
                 self.array.rename(&name, homehost.as_deref())?;
                 // Members are known by the array's name.
                 self.bulletin.see(&self.array.status());
             }
-            Order::Scrub(mode) => {
+            HostOrder::Scrub(mode) => {
                 self.array.scrub(mode)?;
                 self.bulletin.start_scrub(self.array.status().name, mode == ScrubMode::Repair);
             }
-            Order::StopScrub => self.array.stop_scrub()?,
-            Order::Speed { min_bytes_per_s, max_bytes_per_s } => self.set_speed(min_bytes_per_s, max_bytes_per_s)?,
+            HostOrder::StopScrub => self.array.stop_scrub()?,
+            HostOrder::Speed { min_bytes_per_s, max_bytes_per_s } => {
+                self.set_speed(min_bytes_per_s, max_bytes_per_s)?
+            }
         }
         Ok(self.state())
     }
@@ -136,7 +138,7 @@ impl Host {
             false => WorkDocument::Rebuild,
         };
         let bytes_per_s = self.bulletin.rate(progress);
-        let background = progress.map(|Progress { done_bytes, total_bytes }| BackgroundDocument {
+        let background = progress.map(|JobProgress { done_bytes, total_bytes }| BackgroundDocument {
             work,
             done_bytes,
             total_bytes,

@@ -8,13 +8,13 @@ use shoal_documents::protocol::{Answer, Content, Outcome};
 use shoal_serve::Bell;
 
 use crate::handle::ExecuteError;
-use crate::order::Order;
+use crate::order::HostOrder;
 
 /// Something to be done by the owner of the array, in the order of arrival.
 #[derive(Debug)]
 pub(super) enum Job {
     /// To administer the array; whoever asked waits.
-    Administer { order: Order, result: SyncSender<Result<StateDocument, ExecuteError>> },
+    Administer { order: HostOrder, result: SyncSender<Result<StateDocument, ExecuteError>> },
     /// To read or write its content.
     Content { content: Content, bytes: Vec<u8>, reply: Reply },
     /// To bring it to rest and end; the client hears of it, if there is one.
@@ -102,7 +102,7 @@ impl Jobs {
     }
 
     /// Has an order carried out.
-    pub(super) fn administer(&self, order: Order) -> Result<StateDocument, ExecuteError> {
+    pub(super) fn administer(&self, order: HostOrder) -> Result<StateDocument, ExecuteError> {
         let (result, came) = sync_channel(1);
         if !self.hand_over(Job::Administer { order, result }) {
             return Err(ending());

@@ -12,7 +12,9 @@ use shoal_inventory::{
 use shoal_md::Candidate;
 use shoal_mdadm::{Growth, Kernel, KernelArray, KernelError, KernelVolume, MdDevice, choose, holder_of};
 use shoal_memory::Found;
-use shoal_volume::{ArrayStatus, Background, HostMemory, News, OpenOptions, Progress, ScrubMode, Superblock, inspect};
+use shoal_volume::{
+    ArrayStatus, Background, HostMemory, JobProgress, News, OpenOptions, ScrubMode, Superblock, inspect,
+};
 
 use crate::engine::{Engine, EngineError};
 use crate::host::Host;
@@ -186,7 +188,7 @@ impl Engine for KernelVolume {
         self.array().status()
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn progress(&self) -> Option<JobProgress> {
         self.array().progress()
     }
 

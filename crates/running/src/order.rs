@@ -18,7 +18,7 @@ use crate::handle::ExecuteError;
 
 /// What an array's host can do at once.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum HostOrder {
     /// Nothing.
     Show,
     /// Nothing but to refuse a drive that is to be wiped, if the array counts on what it holds.
@@ -47,49 +47,53 @@ pub(super) enum Order {
 }
 
 /// Has the array's host carry out an order.
-type Ask<'a> = dyn FnMut(Order) -> Result<StateDocument, ExecuteError> + 'a;
+type Ask<'a> = dyn FnMut(HostOrder) -> Result<StateDocument, ExecuteError> + 'a;
 
 /// Makes a command ready. `ask` has the host carry out what must come before.
-pub(super) fn prepare(environment: &Environment, command: Command, ask: &mut Ask<'_>) -> Result<Order, ExecuteError> {
+pub(super) fn prepare(
+    environment: &Environment,
+    command: Command,
+    ask: &mut Ask<'_>,
+) -> Result<HostOrder, ExecuteError> {
     Ok(match command {
-        Command::Status | Command::Stop => Order::Show,
-        Command::Fail { member } => Order::Fail { member },
+        Command::Status | Command::Stop => HostOrder::Show,
+        Command::Fail { member } => HostOrder::Fail { member },
         Command::Add { drive, force } => add(environment, drive, force, ask)?,
-        Command::Remove { drive } => Order::Remove { drive },
+        Command::Remove { drive } => HostOrder::Remove { drive },
         Command::Replace { member, drive, force } => {
-            let array = ask(Order::Show)?.array;
+            let array = ask(HostOrder::Show)?.array;
             let opened = if has_spare(&array, &drive) {
                 None
             } else {
                 consider(environment, &array, &drive, ask)?;
                 Some(open_new(&array, &drive, force, ask)?)
             };
-            Order::Replace { member, spare: drive, opened }
+            HostOrder::Replace { member, spare: drive, opened }
         }
         Command::ReAdd { drive } => {
             let opened = open_one(&drive);
             if opened.is_ok() {
-                refuse_of_array_inside(environment, &ask(Order::Show)?.array, candidate(environment, &drive))?;
+                refuse_of_array_inside(environment, &ask(HostOrder::Show)?.array, candidate(environment, &drive))?;
             }
-            Order::ReAdd { opened, path: drive }
+            HostOrder::ReAdd { opened, path: drive }
         }
         Command::Grow { raid_devices, chunk_bytes, layout, add, force } => {
-            let added = open_newcomers(environment, &ask(Order::Show)?, add, force, ask)?;
-            Order::Grow { growth: Growth { raid_devices, chunk_bytes, layout }, added }
+            let added = open_newcomers(environment, &ask(HostOrder::Show)?, add, force, ask)?;
+            HostOrder::Grow { growth: Growth { raid_devices, chunk_bytes, layout }, added }
         }
-        Command::Rename { name, homehost } => Order::Rename { name, homehost },
-        Command::Scrub { keep_data } => Order::Scrub(if keep_data { ScrubMode::Repair } else { ScrubMode::Check }),
-        Command::StopScrub => Order::StopScrub,
-        Command::Speed { min_bytes_per_s, max_bytes_per_s } => Order::Speed { min_bytes_per_s, max_bytes_per_s },
+        Command::Rename { name, homehost } => HostOrder::Rename { name, homehost },
+        Command::Scrub { keep_data } => HostOrder::Scrub(if keep_data { ScrubMode::Repair } else { ScrubMode::Check }),
+        Command::StopScrub => HostOrder::StopScrub,
+        Command::Speed { min_bytes_per_s, max_bytes_per_s } => HostOrder::Speed { min_bytes_per_s, max_bytes_per_s },
     })
 }
 
 /// Makes it ready that a drive is added. One of an array that was given along and is not used
 /// stands for that array, if that is forced.
-fn add(environment: &Environment, path: PathBuf, force: bool, ask: &mut Ask<'_>) -> Result<Order, ExecuteError> {
-    let array = ask(Order::Show)?.array;
+fn add(environment: &Environment, path: PathBuf, force: bool, ask: &mut Ask<'_>) -> Result<HostOrder, ExecuteError> {
+    let array = ask(HostOrder::Show)?.array;
     if force && is_of_unused_array(&array, &path) {
-        return Ok(Order::Add { opened: open_one(&path), path });
+        return Ok(HostOrder::Add { opened: open_one(&path), path });
     }
     consider(environment, &array, &path, ask)?;
     if !force {
@@ -99,7 +103,7 @@ fn add(environment: &Environment, path: PathBuf, force: bool, ask: &mut Ask<'_>)
         Err(ExecuteError::Drive(error)) => Err(error),
         opened => Ok(opened?),
     };
-    Ok(Order::Add { opened, path })
+    Ok(HostOrder::Add { opened, path })
 }
 
 /// Opens the drives by which an array is to grow, if it is run by somebody who can do that.
@@ -146,7 +150,7 @@ fn open_new(array: &ArrayDocument, drive: &Path, force: bool, ask: &mut Ask<'_>)
     match open_wipeable(drive, force) {
         Err(busy) if force && busy.fault() == Fault::Busy && is_left_out(array, drive) => {
             check_wipeable(&[drive.to_owned()], force)?;
-            ask(Order::Remove { drive: drive.to_owned() })?;
+            ask(HostOrder::Remove { drive: drive.to_owned() })?;
             Ok(open_wipeable(drive, force)?)
         }
         opened => Ok(opened?),
@@ -178,7 +182,7 @@ fn consider(
     let newcomer = candidate(environment, drive);
     refuse_of_array_inside(environment, array, newcomer.clone())?;
     match newcomer {
-        Some(newcomer) => ask(Order::Consider { newcomer: Box::new(newcomer) }).map(drop),
+        Some(newcomer) => ask(HostOrder::Consider { newcomer: Box::new(newcomer) }).map(drop),
         None => Ok(()),
     }
 }

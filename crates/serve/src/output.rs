@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use rustix::io::Errno;
-use shoal_volume::{Arena, Memory, Piece};
+use shoal_volume::{Arena, Memory, SendPiece};
 
 use crate::limits::{REPLIES_MAX, UNSENT_BYTES_MAX};
 use crate::protocol::{Errno as NbdErrno, SIMPLE_REPLY, STRUCTURED_REPLY, chunk};
@@ -125,7 +125,7 @@ impl Output {
         let mut has_moved = false;
         while !self.is_empty() {
             let pieces = self.pieces();
-            let offered: usize = pieces.iter().map(Piece::len_bytes).sum();
+            let offered: usize = pieces.iter().map(SendPiece::len_bytes).sum();
             match transport.send(arena, &pieces) {
                 Ok(sent) => {
                     has_moved = true;
@@ -143,21 +143,21 @@ impl Output {
     }
 
     /// The next of what is to be sent.
-    fn pieces(&self) -> Vec<Piece<'_>> {
-        let mut pieces = Vec::with_capacity((2 * self.replies.len()).min(Piece::AT_ONCE));
+    fn pieces(&self) -> Vec<SendPiece<'_>> {
+        let mut pieces = Vec::with_capacity((2 * self.replies.len()).min(SendPiece::AT_ONCE));
         let mut skip = self.sent;
         for reply in &self.replies {
-            if pieces.len() + 2 > Piece::AT_ONCE {
+            if pieces.len() + 2 > SendPiece::AT_ONCE {
                 break;
             }
             let of_head = skip.min(reply.head.len());
             skip -= of_head;
             if of_head < reply.head.len() {
-                pieces.push(Piece::Bytes(&reply.head[of_head..]));
+                pieces.push(SendPiece::Bytes(&reply.head[of_head..]));
             }
             if let Some(Content { memory, .. }) = reply.content {
                 let length = memory.length - skip as u32;
-                pieces.push(Piece::Memory(Memory { offset: memory.offset + skip, length }));
+                pieces.push(SendPiece::Memory(Memory { offset: memory.offset + skip, length }));
                 skip = 0;
             }
         }

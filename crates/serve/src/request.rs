@@ -18,7 +18,7 @@ pub(crate) struct Header {
 
 /// What is to be done, with a range that lies in the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum RequestKind {
     Read,
     Write {
         durable: bool,
@@ -39,7 +39,7 @@ pub(crate) enum Order {
     BlockStatus,
 }
 
-impl Order {
+impl RequestKind {
     /// Whether bytes follow the request.
     pub(crate) fn brings_payload(self) -> bool {
         matches!(self, Self::Write { .. })
@@ -91,12 +91,13 @@ impl Header {
         export: &Export,
         agreement: Agreement,
         unsplit_bytes_max: u32,
-    ) -> Result<Order, Refusal> {
+    ) -> Result<RequestKind, Refusal> {
         let order = self.order(agreement)?;
-        if let Order::Flush = order {
+        if let RequestKind::Flush = order {
             return Ok(order);
         }
-        let writes = matches!(order, Order::Write { .. } | Order::Trim { .. } | Order::WriteZeroes { .. });
+        let writes =
+            matches!(order, RequestKind::Write { .. } | RequestKind::Trim { .. } | RequestKind::WriteZeroes { .. });
         if writes && export.read_only {
             return Err(refusal(Errno::NotPermitted, "the export is read-only"));
         }
@@ -104,17 +105,17 @@ impl Header {
             return Err(refusal(Errno::Invalid, "the request is for no bytes at all"));
         }
         if self.offset.checked_add(u64::from(self.length)).is_none_or(|end| end > export.size_bytes) {
-            let grows = matches!(order, Order::Write { .. } | Order::WriteZeroes { .. });
+            let grows = matches!(order, RequestKind::Write { .. } | RequestKind::WriteZeroes { .. });
             let errno = if grows { Errno::NoSpace } else { Errno::Invalid };
             return Err(refusal(errno, "the range ends beyond the export"));
         }
-        if order == Order::Read && self.length > PAYLOAD_BYTES_MAX {
+        if order == RequestKind::Read && self.length > PAYLOAD_BYTES_MAX {
             return Err(refusal(Errno::Overflow, "the read is longer than the block size information allows"));
         }
         if self.has(command::FLAG_DF) && self.length > unsplit_bytes_max {
             return Err(refusal(Errno::Overflow, "the read is too long to be sent in one piece"));
         }
-        if matches!(order, Order::WriteZeroes { is_fast: true, may_discard: false, .. }) {
+        if matches!(order, RequestKind::WriteZeroes { is_fast: true, may_discard: false, .. }) {
             return Err(refusal(Errno::NotSupported, SLOW_ZEROS));
         }
         Ok(order)
@@ -124,21 +125,21 @@ impl Header {
         self.flags & flag != 0
     }
 
-    fn order(&self, agreement: Agreement) -> Result<Order, Refusal> {
+    fn order(&self, agreement: Agreement) -> Result<RequestKind, Refusal> {
         let durable = self.has(command::FLAG_FUA);
         let unfragmented = if agreement.structured { command::FLAG_DF } else { 0 };
         let (order, flags) = match self.kind {
-            command::READ => (Order::Read, unfragmented),
-            command::WRITE => (Order::Write { durable }, 0),
-            command::FLUSH => (Order::Flush, 0),
-            command::TRIM => (Order::Trim { durable }, 0),
-            command::CACHE => (Order::Cache, 0),
+            command::READ => (RequestKind::Read, unfragmented),
+            command::WRITE => (RequestKind::Write { durable }, 0),
+            command::FLUSH => (RequestKind::Flush, 0),
+            command::TRIM => (RequestKind::Trim { durable }, 0),
+            command::CACHE => (RequestKind::Cache, 0),
             command::WRITE_ZEROES => {
                 let (no_hole, fast) = (command::FLAG_NO_HOLE, command::FLAG_FAST_ZERO);
                 let (may_discard, is_fast) = (!self.has(no_hole), self.has(fast));
-                (Order::WriteZeroes { durable, may_discard, is_fast }, no_hole | fast)
+                (RequestKind::WriteZeroes { durable, may_discard, is_fast }, no_hole | fast)
             }
-            command::BLOCK_STATUS if agreement.block_status => (Order::BlockStatus, command::FLAG_ONE),
+            command::BLOCK_STATUS if agreement.block_status => (RequestKind::BlockStatus, command::FLAG_ONE),
             command::BLOCK_STATUS => {
                 return Err(refusal(Errno::Invalid, "no metadata context was agreed on for this export"));
             }
@@ -165,48 +166,48 @@ mod tests {
         Header { flags, kind, cookie: 7, offset, length }
     }
 
-    fn judge(header: Header, read_only: bool, agreement: Agreement) -> Result<Order, Errno> {
+    fn judge(header: Header, read_only: bool, agreement: Agreement) -> Result<RequestKind, Errno> {
         let export = Export::whole("pond", "", 1 << 30, read_only);
         header.judge(&export, agreement, 256 << 10).map_err(|refusal| refusal.errno)
     }
 
     /// Kind, flags, offset, length, read-only; and what comes of it where replies are structured,
     /// and where not.
-    type Row = (u16, u16, u64, u32, bool, Result<Order, Errno>, Result<Order, Errno>);
+    type Row = (u16, u16, u64, u32, bool, Result<RequestKind, Errno>, Result<RequestKind, Errno>);
 
     #[test]
     fn every_command_and_flag_is_judged_by_the_table() {
         use command as c;
         let end = 1_u64 << 30;
-        let (invalid, write) = (Err(Errno::Invalid), Ok(Order::Write { durable: false }));
-        let zeroes = Ok(Order::WriteZeroes { durable: true, may_discard: false, is_fast: false });
-        let hole = Ok(Order::WriteZeroes { durable: false, may_discard: true, is_fast: true });
+        let (invalid, write) = (Err(Errno::Invalid), Ok(RequestKind::Write { durable: false }));
+        let zeroes = Ok(RequestKind::WriteZeroes { durable: true, may_discard: false, is_fast: false });
+        let hole = Ok(RequestKind::WriteZeroes { durable: false, may_discard: true, is_fast: true });
         #[rustfmt::skip]
         let table: &[Row] = &[
-            (c::READ, 0, 0, 1, true, Ok(Order::Read), Ok(Order::Read)),
-            (c::READ, c::FLAG_FUA, end - 1, 1, false, Ok(Order::Read), Ok(Order::Read)),
+            (c::READ, 0, 0, 1, true, Ok(RequestKind::Read), Ok(RequestKind::Read)),
+            (c::READ, c::FLAG_FUA, end - 1, 1, false, Ok(RequestKind::Read), Ok(RequestKind::Read)),
             (c::READ, 0, end, 1, false, invalid, invalid),
             (c::READ, 0, u64::MAX, 1, false, invalid, invalid),
             (c::READ, 0, 0, 0, false, invalid, invalid),
-            (c::READ, 0, 0, 32 << 20, false, Ok(Order::Read), Ok(Order::Read)),
+            (c::READ, 0, 0, 32 << 20, false, Ok(RequestKind::Read), Ok(RequestKind::Read)),
             (c::READ, 0, 0, (32 << 20) + 1, false, Err(Errno::Overflow), Err(Errno::Overflow)),
-            (c::READ, c::FLAG_DF, 0, 65_536, false, Ok(Order::Read), invalid),
+            (c::READ, c::FLAG_DF, 0, 65_536, false, Ok(RequestKind::Read), invalid),
             (c::READ, c::FLAG_DF, 0, 1 << 20, false, Err(Errno::Overflow), invalid),
             (c::READ, c::FLAG_ONE, 0, 1, false, invalid, invalid),
             (c::WRITE, 0, 5, 7, false, write, write),
             (c::WRITE, 0, 5, 7, true, Err(Errno::NotPermitted), Err(Errno::NotPermitted)),
             (c::WRITE, 0, end, 7, false, Err(Errno::NoSpace), Err(Errno::NoSpace)),
             (c::WRITE, c::FLAG_NO_HOLE, 0, 7, false, invalid, invalid),
-            (c::FLUSH, c::FLAG_FUA, 0, 0, true, Ok(Order::Flush), Ok(Order::Flush)),
-            (c::TRIM, c::FLAG_FUA, 0, 7, false, Ok(Order::Trim { durable: true }), Ok(Order::Trim { durable: true })),
+            (c::FLUSH, c::FLAG_FUA, 0, 0, true, Ok(RequestKind::Flush), Ok(RequestKind::Flush)),
+            (c::TRIM, c::FLAG_FUA, 0, 7, false, Ok(RequestKind::Trim { durable: true }), Ok(RequestKind::Trim { durable: true })),
             (c::TRIM, 0, end, 7, false, invalid, invalid),
             (c::TRIM, 0, 0, 7, true, Err(Errno::NotPermitted), Err(Errno::NotPermitted)),
-            (c::CACHE, 0, 0, 7, true, Ok(Order::Cache), Ok(Order::Cache)),
+            (c::CACHE, 0, 0, 7, true, Ok(RequestKind::Cache), Ok(RequestKind::Cache)),
             (c::CACHE, c::FLAG_DF, 0, 7, true, invalid, invalid),
             (c::WRITE_ZEROES, c::FLAG_FUA | c::FLAG_NO_HOLE, 0, 1 << 29, false, zeroes, zeroes),
             (c::WRITE_ZEROES, c::FLAG_FAST_ZERO, 0, 7, false, hole, hole),
             (c::WRITE_ZEROES, c::FLAG_FAST_ZERO | c::FLAG_NO_HOLE, 0, 7, false, Err(Errno::NotSupported), Err(Errno::NotSupported)),
-            (c::BLOCK_STATUS, c::FLAG_ONE, 0, 1 << 30, true, Ok(Order::BlockStatus), invalid),
+            (c::BLOCK_STATUS, c::FLAG_ONE, 0, 1 << 30, true, Ok(RequestKind::BlockStatus), invalid),
             (c::DISC + 100, 0, 0, 7, false, invalid, invalid),
         ];
         for (number, &(kind, flags, offset, length, read_only, structured, simple)) in table.iter().enumerate() {
@@ -234,7 +235,7 @@ mod tests {
             prop_assert_eq!(parsed, Header { cookie: 9, ..header(kind, flags, offset, length) });
             let agreement = if structured { STRUCTURED } else { SIMPLE };
             if let Ok(order) = judge(parsed, false, agreement) {
-                prop_assert!(order == Order::Flush || (length > 0 && offset + u64::from(length) <= 1 << 30));
+                prop_assert!(order == RequestKind::Flush || (length > 0 && offset + u64::from(length) <= 1 << 30));
             }
         }
     }

@@ -9,7 +9,7 @@ use openssl::ssl::{ErrorCode, SslStream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use shoal_volume::{Arena, Memory, Piece};
+use shoal_volume::{Arena, Memory, SendPiece};
 
 /// Content is handed to the library in portions of so much: what a client does not take stays in
 /// buffers, and not here as well.
@@ -86,7 +86,7 @@ impl Transport {
 
     /// Takes pieces to be sent: how many of their bytes. What was not taken has to be offered
     /// again, from its beginning on.
-    pub(crate) fn send(&mut self, arena: &Arena, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
+    pub(crate) fn send(&mut self, arena: &Arena, pieces: &[SendPiece<'_>]) -> Result<usize, Errno> {
         match self {
             Self::Plain(socket) => arena.send_to(socket.as_fd(), pieces),
             Self::Tls(tls) => tls.send(arena, pieces),
@@ -130,14 +130,14 @@ impl Tls {
 
     /// Puts pieces together to a portion, so that records are full, and encrypts as much of it as
     /// the socket takes.
-    fn send(&mut self, arena: &Arena, pieces: &[Piece<'_>]) -> Result<usize, Errno> {
+    fn send(&mut self, arena: &Arena, pieces: &[SendPiece<'_>]) -> Result<usize, Errno> {
         self.scratch.clear();
         for piece in pieces {
             let start = self.scratch.len();
             let length = piece.len_bytes().min(PORTION_BYTES - start);
             match piece {
-                Piece::Bytes(bytes) => self.scratch.extend_from_slice(&bytes[..length]),
-                Piece::Memory(memory) => {
+                SendPiece::Bytes(bytes) => self.scratch.extend_from_slice(&bytes[..length]),
+                SendPiece::Memory(memory) => {
                     self.scratch.resize(start + length, 0);
                     arena.read(*memory, &mut self.scratch[start..]);
                 }
@@ -261,7 +261,7 @@ mod tests {
         while sent < LENGTH {
             // First little is offered, then more, as more requests are answered.
             let length = if is_full { LENGTH - sent } else { (LENGTH - sent).min(100_000) };
-            let rest = Piece::Memory(Memory { offset: sent, length: length as u32 });
+            let rest = SendPiece::Memory(Memory { offset: sent, length: length as u32 });
             match transport.send(&arena, &[rest]) {
                 Ok(count) => sent += count,
                 Err(Errno::AGAIN) if is_full => {

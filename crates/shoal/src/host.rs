@@ -4,14 +4,14 @@ use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use shoal_drive::{IoEngine, IoLoop};
-use shoal_study::model::Host;
+use shoal_study::model::Machine;
 use shoal_study::run::Heading;
 
 use crate::args::Cli;
 use crate::exit::Failure;
 
 /// What a report begins with, on this host; made when what it reports begins.
-pub(crate) fn heading(host: Host) -> Heading {
+pub(crate) fn heading(host: Machine) -> Heading {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     Heading {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -32,9 +32,9 @@ pub(crate) fn io_engine_name(cli: &Cli) -> Result<&'static str, Failure> {
 }
 
 /// What the system tells of itself; empty or 0 where it does not.
-pub(crate) fn describe(io_engine: &str) -> Host {
+pub(crate) fn describe(io_engine: &str) -> Machine {
     let kernel = rustix::system::uname();
-    Host {
+    Machine {
         os: os_name(),
         kernel: format!("{} {}", kernel.sysname().to_string_lossy(), kernel.release().to_string_lossy()),
         cpu_model: field("/proc/cpuinfo", "model name").or_else(|| field("/proc/cpuinfo", "Model")).unwrap_or_default(),

@@ -6,7 +6,7 @@ use shoal_bench::TargetKind;
 use shoal_inventory::SimulatedDrives;
 use shoal_sim::{Bus, BusKind, Description, DriveModel, PREFIX};
 use shoal_study::bay::{Bay, BayError, Opened, Requests};
-use shoal_study::model::{DriveDescription, Host};
+use shoal_study::model::{DriveDescription, Machine};
 use shoal_volume::{BufferPlan, Contents, SimulatedWorld};
 
 use crate::exit::Failure;
@@ -93,8 +93,8 @@ impl Bay for SimulatedBay {
 }
 
 /// The machine that simulated drives hang on: the model's, not this one.
-pub(crate) fn host() -> Host {
-    Host {
+pub(crate) fn host() -> Machine {
+    Machine {
         os: "simulated".to_owned(),
         kernel: String::new(),
         cpu_model: String::new(),

@@ -12,7 +12,7 @@
 //! ```
 //! use shoal_bench::TargetKind;
 //! use shoal_study::model::DriveDescription;
-//! use shoal_study::plan::{Cost, Factors, Plan};
+//! use shoal_study::plan::{Cost, Factors, StudyPlan};
 //! use shoal_volume::ArrayLevel;
 //!
 //! let stick = |name: &str| DriveDescription {
@@ -35,7 +35,7 @@
 //!     verify_bytes: 64 << 20,
 //!     seed: 1,
 //! };
-//! let plan = Plan::new(factors, &drives)?;
+//! let plan = StudyPlan::new(factors, &drives)?;
 //! assert_eq!(plan.arrays.len(), 2);
 //! assert_eq!(plan.steps.len(), 3 + 3 + 2 * 3); // each drive alone; all at once, and each array, three times
 //! let cost = Cost::estimate(&plan, drives.len(), 30_000_000); // if they do 30 MB/s

@@ -62,7 +62,7 @@ pub struct StudyReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
     /// The machine.
-    pub host: Host,
+    pub host: Machine,
     /// The drives.
     pub drives: Vec<DriveDescription>,
     /// Each drive measured alone, in the order of `drives`.
@@ -83,7 +83,7 @@ pub struct StudyReport {
 
 /// The machine that a study ran on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Host {
+pub struct Machine {
     /// Operating system, as it calls itself.
     pub os: String,
     /// Kernel name and release.

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_array::{Background, CommandError, Completion, Event, Health, Instant, Progress, Request, ScrubMode};
+use shoal_array::{Background, CommandError, Completion, Event, Health, Instant, JobProgress, Request, ScrubMode};
 use shoal_drive::{Arena, DriveId, Memory};
 use shoal_parity::Parity;
 
@@ -246,7 +246,7 @@ impl<W: World> ArrayVolume<W> {
     }
 
     /// Progress of background work: of the array that has most left to do.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<JobProgress> {
         self.tree.nodes.iter().flat_map(Node::works).max_by_key(|progress| progress.total_bytes - progress.done_bytes)
     }
 

@@ -121,11 +121,11 @@ pub use manage_error::ManageError;
 pub use memory::{HostMemory, Trust};
 pub use overlay::{OverlayWorld, Window};
 pub use shoal_array::{
-    Background, Blame, Command, CommandError, Completion, Event, Health, Instant, Level, Matter, MemberState, Mismatch,
-    ParityLayout, Progress, Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode, Span,
-    Submitter,
+    Background, Blame, Command, CommandError, Completion, Event, Health, Instant, JobProgress, Level, Matter,
+    MemberState, Mismatch, ParityLayout, Raid0Layout, Raid10Layout, Request, RequestError, RequestId, Role, ScrubMode,
+    Span, Submitter,
 };
-pub use shoal_drive::{Arena, DriveId, Memory, Piece, WriteOrder};
+pub use shoal_drive::{Arena, DriveId, Memory, SendPiece, WriteOrder};
 pub use shoal_md::{
     AssembleError, ConsistencyPolicy, DiskLevel, Features, MemberUse, MinorVersion, Superblock, SuperblockError,
     Verdict,

@@ -1,6 +1,6 @@
 //! What an array is and how it is, for people.
 
-use shoal_array::{Health, Level, MemberState, Progress, Role};
+use shoal_array::{Health, JobProgress, Level, MemberState, Role};
 use shoal_md::{Features, Superblock};
 
 use crate::assemble::{Cause, LeftOut};
@@ -42,7 +42,7 @@ pub struct ArrayStatus {
     /// Drives that belong to the array and are not used.
     pub left_out: Vec<LeftOut>,
     /// The rebuild or scrub under way.
-    pub progress: Option<Progress>,
+    pub progress: Option<JobProgress>,
     /// How full its write-back window is; `None` if it has none.
     pub write_back: Option<WriteBackState>,
     /// What its drives were asked since it was opened, those of arrays inside it as well; `None`

@@ -1,6 +1,6 @@
 // Where it ran, and how to run it again.
 
-import type { Host, StudyReport } from "../api";
+import type { Machine, StudyReport } from "../api";
 import { element, section } from "../dom";
 import { bytes, duration, listed, moment, shellQuoted } from "../format";
 import { driveName } from "./drives";
@@ -9,7 +9,7 @@ import { driveName } from "./drives";
 export interface Origin {
   command_line: string[];
   elapsed_ns: number;
-  host: Host;
+  host: Machine;
   seed: number;
   started_unix_ns?: number | null;
   tool_version: string;

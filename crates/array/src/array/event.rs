@@ -180,7 +180,7 @@ impl core::error::Error for CommandError {}
 
 /// A background job's progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct JobProgress {
     /// Bytes of each member done.
     pub done_bytes: u64,
     /// Bytes of each member in all.

@@ -57,7 +57,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use crate::{Effect, EffectId, Geometry, Instant, Outcome, Request, Role, ShapeError};
 pub use bad_blocks::{BadBlocks, BadBlocksFull};
 pub use config::{Background, Config, Health, LogRoom, MemberState, Scratch};
-pub use event::{Blame, CommandError, Event, Matter, Mismatch, Progress, ScrubMode};
+pub use event::{Blame, CommandError, Event, JobProgress, Matter, Mismatch, ScrubMode};
 pub use regions::Regions;
 pub use resync::Resync;
 
@@ -65,7 +65,7 @@ use effects::Effects;
 use jobs::Jobs;
 use member::{Members, Protection};
 use op::Op;
-use order::Order;
+use order::Tickets;
 use pace::Pace;
 use profile::Profile;
 use races::Race;
@@ -104,7 +104,7 @@ pub struct Array {
     profile: Profile,
     members: Members,
     requests: Slab<Active>,
-    order: Order<Owner>,
+    order: Tickets<Owner>,
     /// Those whose turn in the order has come.
     runnable: VecDeque<Owner>,
     slices: Slices,
@@ -151,7 +151,7 @@ impl Array {
             profile,
             members,
             requests: Slab::new(),
-            order: Order::new(),
+            order: Tickets::new(),
             runnable: VecDeque::new(),
             slices: Slices::default(),
             streams: Streams::default(),
@@ -202,7 +202,7 @@ impl Array {
     }
 
     /// Progress of the resync, rebuild or scrub under way.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<JobProgress> {
         self.job_progress()
     }
 

@@ -44,13 +44,13 @@ struct Entry<T> {
 
 /// All tickets of one array.
 #[derive(Debug)]
-pub(super) struct Order<T> {
+pub(super) struct Tickets<T> {
     tickets: Slab<Ticket<T>>,
     shared: Vec<Entry<T>>,
     alone: Vec<Entry<T>>,
 }
 
-impl<T: Copy> Order<T> {
+impl<T: Copy> Tickets<T> {
     pub(super) fn new() -> Self {
         Self { tickets: Slab::new(), shared: Vec::new(), alone: Vec::new() }
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    fn leave(order: &mut Order<char>, ticket: Key<Ticket<char>>) -> Vec<char> {
+    fn leave(order: &mut Tickets<char>, ticket: Key<Ticket<char>>) -> Vec<char> {
         let mut turns = vec![];
         order.leave(ticket, |owner| turns.push(owner));
         turns
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn overlapping_tickets_take_turns_unless_both_share() {
-        let mut order = Order::new();
+        let mut order = Tickets::new();
         let (a, a_ready) = order.enter(0..10, Claim::Shared, 'a');
         let (b, b_ready) = order.enter(5..15, Claim::Shared, 'b');
         let (c, c_ready) = order.enter(8..9, Claim::Alone, 'c');

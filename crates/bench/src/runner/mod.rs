@@ -26,7 +26,7 @@ pub enum BenchError {
 
 /// How far a benchmark is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct BenchProgress {
     /// The repetition that runs, from 1.
     pub repeat: u32,
     /// How many there are.
@@ -58,7 +58,7 @@ pub struct Watch<'a> {
     /// has.
     pub interrupt: &'a AtomicBool,
     /// Told of progress about ten times a second.
-    pub progress: &'a mut dyn FnMut(Progress),
+    pub progress: &'a mut dyn FnMut(BenchProgress),
     /// Sees every request of the measured time.
     pub observer: &'a mut dyn Observer,
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use shoal_volume::{Arena, Completion, MemberTraffic, RequestError, Volume};
 
-use super::{Bench, Progress, Watch, workload_fill};
+use super::{Bench, BenchProgress, Watch, workload_fill};
 use crate::cpu::{CpuSpent, CpuTimes};
 use crate::fill::buffers::WriteBuffers;
 use crate::projection::{Projections, per_second};
@@ -323,7 +323,7 @@ impl Loading<'_> {
             return;
         }
         self.next_progress_ns = now_ns + PROGRESS_NS;
-        (watch.progress)(Progress {
+        (watch.progress)(BenchProgress {
             repeat: self.repeat,
             repeats: self.repeats,
             elapsed_ns: now_ns.saturating_sub(self.begun_ns),

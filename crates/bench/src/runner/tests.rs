@@ -164,7 +164,7 @@ fn an_interrupt_keeps_what_is_done() {
     let mut volume = MemoryVolume::new(8 * MIB, 4, 65_536);
     let interrupt = AtomicBool::new(false);
     let mut told = 0;
-    let mut progress = |progress: super::Progress| {
+    let mut progress = |progress: super::BenchProgress| {
         told += 1;
         assert!(progress.done_per_mille <= 1000);
         interrupt.store(progress.repeat == 2, Ordering::Relaxed);

@@ -141,13 +141,13 @@ pub struct Operation {
 #[derive(Clone, Debug)]
 pub struct Operations {
     blocks: Blocks,
-    order: Order,
+    order: Walk,
     read_percent: u8,
     random: Xoshiro256PlusPlus,
 }
 
 #[derive(Clone, Debug)]
-enum Order {
+enum Walk {
     Sequential { next: u64 },
     Random,
     VisitOnce { permutation: Permutation, next: u64 },
@@ -161,10 +161,10 @@ impl Operations {
         }
         let mut random = Xoshiro256PlusPlus::seed_from_u64(workload.seed);
         let order = match (workload.pattern, workload.visit_once) {
-            (Pattern::Sequential, _) => Order::Sequential { next: 0 },
-            (Pattern::Random, false) => Order::Random,
+            (Pattern::Sequential, _) => Walk::Sequential { next: 0 },
+            (Pattern::Random, false) => Walk::Random,
             (Pattern::Random, true) => {
-                Order::VisitOnce { permutation: Permutation::new(blocks.count, random.next_u64()), next: 0 }
+                Walk::VisitOnce { permutation: Permutation::new(blocks.count, random.next_u64()), next: 0 }
             }
         };
         Ok(Self { blocks, order, read_percent: workload.read_percent, random })
@@ -183,13 +183,13 @@ impl Operations {
     fn next_block(&mut self) -> u64 {
         let count = self.blocks.count;
         match &mut self.order {
-            Order::Sequential { next } => {
+            Walk::Sequential { next } => {
                 let block = *next;
                 *next = if block + 1 == count { 0 } else { block + 1 };
                 block
             }
-            Order::Random => below(&mut self.random, count),
-            Order::VisitOnce { permutation, next } => {
+            Walk::Random => below(&mut self.random, count),
+            Walk::VisitOnce { permutation, next } => {
                 if *next == count {
                     *permutation = Permutation::new(count, self.random.next_u64());
                     *next = 0;

@@ -54,11 +54,11 @@ impl Drive {
     }
 
     /// The whole blocks around the next bytes.
-    fn piece_at(&self, offset: u64, wanted: usize) -> Piece {
+    fn piece_at(&self, offset: u64, wanted: usize) -> AlignedRange {
         let block = u64::from(self.logical_block_bytes());
         let start = offset - offset % block;
         let end = (offset + wanted as u64).min(start + PIECE_BYTES);
-        Piece {
+        AlignedRange {
             start,
             skipped: (offset - start) as usize,
             wanted: (end - offset) as usize,
@@ -66,7 +66,7 @@ impl Drive {
         }
     }
 
-    fn buffer_for(&self, piece: &Piece) -> AlignedBuffer {
+    fn buffer_for(&self, piece: &AlignedRange) -> AlignedBuffer {
         AlignedBuffer::new(piece.blocks_bytes, self.logical_block_bytes() as usize)
     }
 
@@ -80,7 +80,7 @@ impl Drive {
 }
 
 /// A run of whole blocks, and the part of it that is meant.
-struct Piece {
+struct AlignedRange {
     start: u64,
     skipped: usize,
     wanted: usize,

@@ -15,7 +15,7 @@ const PIECE_BYTES: usize = 2 << 20;
 
 /// How a piece stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Piece {
+enum Registration {
     /// No I/O has gone to it.
     Untouched,
     Registered,
@@ -24,7 +24,7 @@ enum Piece {
 }
 
 /// Which pieces the kernel has.
-pub(super) struct Registered(Vec<Piece>);
+pub(super) struct Registered(Vec<Registration>);
 
 impl Registered {
     /// Makes an empty table, without the arena's reserve. Kernels before 5.19 cannot fill one
@@ -32,7 +32,7 @@ impl Registered {
     pub(super) fn new(ring: &IoUring, arena: &Arena) -> Self {
         let count = arena.registered_bytes().div_ceil(PIECE_BYTES).min(REGISTERED_PIECES_MAX);
         let is_there = ring.submitter().register_buffers_sparse(count as u32).is_ok();
-        Self(vec![Piece::Untouched; if is_there { count } else { 0 }])
+        Self(vec![Registration::Untouched; if is_there { count } else { 0 }])
     }
 
     /// The place in the kernel's table of the piece in which a run lies; none if it crosses a cut,
@@ -44,14 +44,14 @@ impl Registered {
             return None;
         }
         let piece = self.0.get_mut(number)?;
-        if *piece == Piece::Untouched {
+        if *piece == Registration::Untouched {
             *piece = register(number, ring, arena);
         }
-        (*piece == Piece::Registered).then(|| u16::try_from(number).ok()).flatten()
+        (*piece == Registration::Registered).then(|| u16::try_from(number).ok()).flatten()
     }
 }
 
-fn register(number: usize, ring: &IoUring, arena: &Arena) -> Piece {
+fn register(number: usize, ring: &IoUring, arena: &Arena) -> Registration {
     let offset = number * PIECE_BYTES;
     let length = PIECE_BYTES.min(arena.registered_bytes() - offset);
     let pointer = arena.pointer(Memory { offset, length: length as u32 });
@@ -59,5 +59,5 @@ fn register(number: usize, ring: &IoUring, arena: &Arena) -> Piece {
     // SAFETY: the piece lies in the arena, and the engine keeps a clone of it for as long as it
     // keeps the ring.
     let answer = unsafe { ring.submitter().register_buffers_update(number as u32, &[vector], None) };
-    if answer.is_ok() { Piece::Registered } else { Piece::Refused }
+    if answer.is_ok() { Registration::Registered } else { Registration::Refused }
 }

@@ -57,7 +57,7 @@ fn a_rebuild() {
     let status = status(&base(RAID5, 1, 3), "raid5-recovering");
     assert_eq!(status.health, Health::Degraded);
     assert_eq!(status.members[1].state, MemberState::Rebuilding { position: 20_000 * 512 });
-    assert_eq!(status.progress, Some(Progress { done_bytes: 10_000 * 512, total_bytes: 79_872 * 512 }));
+    assert_eq!(status.progress, Some(JobProgress { done_bytes: 10_000 * 512, total_bytes: 79_872 * 512 }));
     assert_eq!(status.left_out, [LeftOut { name: "/images/loop1".to_owned(), cause: Cause::Verdict(Verdict::Faulty) }]);
 }
 

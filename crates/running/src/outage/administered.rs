@@ -8,7 +8,7 @@ use shoal_documents::PauseDocument;
 use shoal_drive::Drive;
 use shoal_inventory::WipeError;
 use shoal_md::Candidate;
-use shoal_volume::{ArrayStatus, Background, News, Progress, ScrubMode};
+use shoal_volume::{ArrayStatus, Background, JobProgress, News, ScrubMode};
 
 use super::resumable::{Below, Course, Resumable};
 use crate::engine::{Engine, EngineError, Resumption};
@@ -44,7 +44,7 @@ impl Engine for Resumable {
         self.resumption.take()
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn progress(&self) -> Option<JobProgress> {
         match self.below() {
             Below::Array(array) => array.progress(),
             Below::Frame(_) => None,

@@ -13,12 +13,12 @@ use rustix::event::epoll::EventFlags;
 use shoal_volume::{Command, Volume};
 
 use super::Exporter;
-use super::pieces::{Piece, Role, Transaction};
+use super::pieces::{InFlight, Role, Transaction};
 use crate::connection::{Part, Reading, Received};
 use crate::limits::{CLIENTS_MAX, PIECES_MAX, TRIM_BYTES_MAX, UNDER_WAY_MAX};
 use crate::output::Reply;
 use crate::protocol::Errno;
-use crate::request::{Header, Order};
+use crate::request::{Header, RequestKind};
 use crate::slab::Key;
 
 /// Steps that a connection goes before others have their turn.
@@ -112,8 +112,8 @@ impl Exporter {
         let (errno, why) = match judged {
             Some(Ok(order)) => {
                 match order {
-                    Order::BlockStatus => self.reply(key, Reply::extent(cookie, ALLOCATION_ID, header.length)),
-                    Order::Cache => self.reply(key, Reply::simple(cookie, None, None)),
+                    RequestKind::BlockStatus => self.reply(key, Reply::extent(cookie, ALLOCATION_ID, header.length)),
+                    RequestKind::Cache => self.reply(key, Reply::simple(cookie, None, None)),
                     _ => self.begin(volume, key, order, &header),
                 }
                 return Went::On;
@@ -129,19 +129,20 @@ impl Exporter {
     }
 
     /// Begins a request that was judged good.
-    fn begin(&mut self, volume: &mut dyn Volume, key: Key, order: Order, header: &Header) {
+    fn begin(&mut self, volume: &mut dyn Volume, key: Key, order: RequestKind, header: &Header) {
         let connection = self.connections.at_mut(key).expect("it is being looked at");
         let origin = self.exports.at(connection.agreement.export).offset;
         let (offset, length) = match order {
             // What it says of a range is not looked at, and may be anything.
-            Order::Flush => (origin, 0),
+            RequestKind::Flush => (origin, 0),
             _ => (origin + header.offset, header.length),
         };
         let block = u64::from(volume.logical_block_bytes());
         let (first, stop) = extent(order, offset, length, block);
         connection.under_way += 1;
         let structured = connection.agreement.structured;
-        let alone = order == Order::Read && !structured && length > volume.request_buffer_bytes() - 2 * block as u32;
+        let alone =
+            order == RequestKind::Read && !structured && length > volume.request_buffer_bytes() - 2 * block as u32;
         let transaction = self.transactions.insert(Transaction {
             connection: key,
             cookie: header.cookie,
@@ -160,7 +161,9 @@ impl Exporter {
             is_given_up: false,
         });
         match order {
-            Order::Flush => self.submit(volume, Piece { transaction, role: Role::Flush, part: None, buffer: None }),
+            RequestKind::Flush => {
+                self.submit(volume, InFlight { transaction, role: Role::Flush, part: None, buffer: None })
+            }
             _ if first >= stop => self.conclude(volume, transaction),
             _ => self.read_next(key, Reading::Begin(transaction)),
         }
@@ -183,13 +186,13 @@ impl Exporter {
         }
         let block = volume.logical_block_bytes();
         let (order, unfinished, alone) = (it.order, it.unfinished, it.alone);
-        let is_trim = matches!(order, Order::Trim { .. });
+        let is_trim = matches!(order, RequestKind::Trim { .. });
         let length_max = if is_trim { TRIM_BYTES_MAX } else { volume.request_buffer_bytes() };
         let part = Part::first_of(it.next, it.end, block, length_max);
         let connection = self.connections.at_mut(key).expect("it is being looked at");
         let must_wait = match order {
-            Order::Trim { .. } | Order::WriteZeroes { .. } => unfinished >= PIECES_MAX,
-            Order::Read if connection.output.is_full() => true,
+            RequestKind::Trim { .. } | RequestKind::WriteZeroes { .. } => unfinished >= PIECES_MAX,
+            RequestKind::Read if connection.output.is_full() => true,
             _ => alone && (connection.under_way > 1 || unfinished > 0 || !connection.output.is_empty()),
         };
         if must_wait {
@@ -205,7 +208,7 @@ impl Exporter {
         it.next += u64::from(part.payload);
         it.unfinished += 1;
         it.moved_at = self.now;
-        if let (Order::Write { .. }, Some(buffer)) = (order, buffer) {
+        if let (RequestKind::Write { .. }, Some(buffer)) = (order, buffer) {
             self.read_next(key, Reading::Payload { transaction, part, buffer, filled: 0 });
         } else {
             let piece = piece_without_payload(volume, transaction, order, part, buffer);
@@ -268,7 +271,7 @@ impl Exporter {
                 return if received == Received::Gone { Went::Away } else { Went::On };
             }
         }
-        let piece = Piece { transaction: *transaction, role: Role::Write, part: Some(*part), buffer: Some(*buffer) };
+        let piece = InFlight { transaction: *transaction, role: Role::Write, part: Some(*part), buffer: Some(*buffer) };
         connection.reading = Reading::Begin(piece.transaction);
         if let Some(it) = self.transactions.at_mut(piece.transaction) {
             it.moved_at = self.now;
@@ -287,7 +290,7 @@ impl Exporter {
 
     /// A part of a write goes around what is being put together elsewhere; others go straight to
     /// the volume.
-    fn submit_part(&mut self, volume: &mut dyn Volume, piece: Piece) {
+    fn submit_part(&mut self, volume: &mut dyn Volume, piece: InFlight) {
         match (piece.role, piece.part) {
             (Role::Write, Some(part)) if part.is_ragged() => self.mend(volume, piece, part),
             (Role::Write | Role::Zeros | Role::Hole { .. } | Role::Discard, Some(part)) if self.ragged.bars(part) => {
@@ -298,7 +301,7 @@ impl Exporter {
     }
 
     /// Hands a piece to the volume.
-    pub(super) fn submit(&mut self, volume: &mut dyn Volume, piece: Piece) {
+    pub(super) fn submit(&mut self, volume: &mut dyn Volume, piece: InFlight) {
         let span = |buffer: Option<u32>, length| volume.request_span(buffer.unwrap_or(self.zeros), length);
         let command = match (piece.role, piece.part) {
             (Role::Read, Some(part)) => Command::Read { offset: part.offset, span: span(piece.buffer, part.length) },
@@ -320,10 +323,10 @@ impl Exporter {
 }
 
 /// Whether a part has content of its own.
-fn needs_buffer(order: Order, part: Part) -> bool {
+fn needs_buffer(order: RequestKind, part: Part) -> bool {
     match order {
-        Order::Trim { .. } => false,
-        Order::WriteZeroes { .. } => part.is_ragged(),
+        RequestKind::Trim { .. } => false,
+        RequestKind::WriteZeroes { .. } => part.is_ragged(),
         _ => true,
     }
 }
@@ -337,31 +340,31 @@ fn refusal(structured: bool, cookie: u64, errno: Errno, why: &str) -> Reply {
 fn piece_without_payload(
     volume: &dyn Volume,
     transaction: Key,
-    order: Order,
+    order: RequestKind,
     part: Part,
     buffer: Option<u32>,
-) -> Piece {
+) -> InFlight {
     let role = match (order, buffer) {
-        (Order::WriteZeroes { .. }, Some(buffer)) => {
+        (RequestKind::WriteZeroes { .. }, Some(buffer)) => {
             let memory = part.payload_in(volume.request_memory(buffer));
             volume.arena().write(memory, &vec![0; part.payload as usize]);
             Role::Write
         }
-        (Order::WriteZeroes { may_discard: true, is_fast, .. }, None) => Role::Hole { is_fast },
-        (Order::WriteZeroes { .. }, None) => Role::Zeros,
-        (Order::Trim { .. }, _) => Role::Discard,
+        (RequestKind::WriteZeroes { may_discard: true, is_fast, .. }, None) => Role::Hole { is_fast },
+        (RequestKind::WriteZeroes { .. }, None) => Role::Zeros,
+        (RequestKind::Trim { .. }, _) => Role::Discard,
         _ => Role::Read,
     };
-    Piece { transaction, role, part: Some(part), buffer }
+    InFlight { transaction, role, part: Some(part), buffer }
 }
 
 /// The first byte of the volume that a request is about, and the first behind them.
-fn extent(order: Order, offset: u64, length: u32, block: u64) -> (u64, u64) {
+fn extent(order: RequestKind, offset: u64, length: u32, block: u64) -> (u64, u64) {
     let end = offset + u64::from(length);
     match order {
         // Only whole blocks can be without use.
-        Order::Trim { .. } => (offset.next_multiple_of(block), end / block * block),
-        Order::Flush => (0, 0),
+        RequestKind::Trim { .. } => (offset.next_multiple_of(block), end / block * block),
+        RequestKind::Flush => (0, 0),
         _ => (offset, end),
     }
 }

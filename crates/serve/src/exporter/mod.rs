@@ -43,7 +43,7 @@ use attention::Attention;
 use intake::BATCH_BYTES;
 use losses::Losses;
 pub use patience::DEADLINE;
-use pieces::{Piece, Transaction};
+use pieces::{InFlight, Transaction};
 use ragged::Ragged;
 
 /// A shorter deadline would keep the owner busy looking at it.
@@ -64,7 +64,7 @@ pub struct Exporter {
     exports: Arc<Exports>,
     connections: Slab<Connection>,
     transactions: Slab<Transaction>,
-    pieces: Slab<Piece>,
+    pieces: Slab<InFlight>,
     pool: Pool,
     /// A buffer that holds zeros, and is only read.
     zeros: u32,

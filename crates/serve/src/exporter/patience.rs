@@ -16,7 +16,7 @@ use std::time::Duration;
 use shoal_volume::Volume;
 
 use super::Exporter;
-use super::pieces::{Piece, Transaction};
+use super::pieces::{InFlight, Transaction};
 use crate::connection::{Connection, Reading};
 use crate::output::Reply;
 use crate::protocol::Errno;
@@ -101,7 +101,7 @@ impl Exporter {
         if let Some(it) = self.transactions.at_mut(transaction) {
             it.is_given_up = true;
         }
-        let is_of_it = |piece: &&Piece| piece.transaction == transaction && piece.buffer.is_some();
+        let is_of_it = |piece: &&InFlight| piece.transaction == transaction && piece.buffer.is_some();
         let kept = self.pieces.iter().map(|(_, piece)| piece).chain(self.ragged.being_read()).filter(is_of_it).count();
         if let Some(connection) = self.connections.at_mut(key) {
             connection.under_way -= 1;

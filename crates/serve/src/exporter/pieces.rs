@@ -6,7 +6,7 @@ use super::Exporter;
 use crate::connection::{Part, Reading};
 use crate::output::{Content, Reply};
 use crate::protocol::Errno;
-use crate::request::Order;
+use crate::request::RequestKind;
 use crate::slab::Key;
 
 /// A client's request, until it is answered and all its pieces have ended.
@@ -15,7 +15,7 @@ pub(super) struct Transaction {
     pub(super) connection: Key,
     /// The client's name for it.
     pub(super) cookie: u64,
-    pub(super) order: Order,
+    pub(super) order: RequestKind,
     /// Whether the answer is structured.
     pub(super) structured: bool,
     /// Whether nothing else of its connection is under way.
@@ -44,7 +44,7 @@ pub(super) struct Transaction {
 
 /// Something on its way through the volume.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct InFlight {
     pub(super) transaction: Key,
     pub(super) role: Role,
     /// Of which part, if it is of one.
@@ -78,7 +78,7 @@ pub(super) enum Role {
     },
 }
 
-impl Piece {
+impl InFlight {
     pub(super) fn changes_content(&self) -> bool {
         matches!(self.role, Role::Write | Role::Zeros | Role::Hole { .. } | Role::Discard)
     }
@@ -86,7 +86,7 @@ impl Piece {
 
 impl Exporter {
     /// Hands a command to the volume, for a piece.
-    pub(super) fn ask(&mut self, volume: &mut dyn Volume, piece: Piece, command: Command) {
+    pub(super) fn ask(&mut self, volume: &mut dyn Volume, piece: InFlight, command: Command) {
         self.losses.is_untold |= piece.changes_content();
         let id = RequestId { submitter: Submitter::Server, number: self.pieces.insert(piece).number() };
         volume.submit(Request { id, command });
@@ -101,7 +101,7 @@ impl Exporter {
             // A trim is a hint, which levels and drives may not know how to take.
             Role::Discard if result == Err(RequestError::Unsupported) => {}
             Role::Hole { is_fast: false } if result == Err(RequestError::Unsupported) && self.is_wanted(&piece) => {
-                return self.submit(volume, Piece { role: Role::Zeros, ..piece });
+                return self.submit(volume, InFlight { role: Role::Zeros, ..piece });
             }
             Role::Flush => {
                 self.note(piece.transaction, result);
@@ -115,7 +115,7 @@ impl Exporter {
     }
 
     /// A part has ended, however; its buffer is free, unless it is on its way to the client.
-    pub(super) fn part_done(&mut self, volume: &mut dyn Volume, piece: Piece) {
+    pub(super) fn part_done(&mut self, volume: &mut dyn Volume, piece: InFlight) {
         if let Some(buffer) = piece.buffer.filter(|_| piece.role != Role::Read) {
             self.release(piece.transaction, buffer);
         }
@@ -138,7 +138,7 @@ impl Exporter {
     }
 
     /// Whether somebody still waits for it: of what nobody does nothing more is begun.
-    pub(super) fn is_wanted(&self, piece: &Piece) -> bool {
+    pub(super) fn is_wanted(&self, piece: &InFlight) -> bool {
         let transaction = self.transactions.get(piece.transaction).filter(|it| !it.is_given_up);
         transaction.is_some_and(|it| self.connections.get(it.connection).is_some())
     }
@@ -159,7 +159,7 @@ impl Exporter {
     }
 
     /// Sends what was read, or notes what went wrong.
-    fn read_done(&mut self, volume: &mut dyn Volume, piece: Piece, result: Result<(), RequestError>) {
+    fn read_done(&mut self, volume: &mut dyn Volume, piece: InFlight, result: Result<(), RequestError>) {
         let (Some(part), Some(buffer)) = (piece.part, piece.buffer) else { return };
         let Some(it) = self.transactions.at_mut(piece.transaction) else { return };
         it.error = it.error.or(result.err());
@@ -196,18 +196,20 @@ impl Exporter {
             return;
         }
         let durable = match it.order {
-            Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable, .. } => durable,
+            RequestKind::Write { durable }
+            | RequestKind::Trim { durable }
+            | RequestKind::WriteZeroes { durable, .. } => durable,
             _ => false,
         };
         if durable && !it.is_durable && it.error.is_none() {
-            return self.submit(volume, Piece { transaction, role: Role::Flush, part: None, buffer: None });
+            return self.submit(volume, InFlight { transaction, role: Role::Flush, part: None, buffer: None });
         }
         let Some(it) = self.transactions.remove(transaction) else { return };
         let key = it.connection;
         let Some(connection) = self.connections.at_mut(key) else { return };
         connection.under_way -= 1;
         let error = match it.order {
-            Order::Flush => it.error.or_else(|| std::mem::replace(&mut connection.next_flush, Ok(())).err()),
+            RequestKind::Flush => it.error.or_else(|| std::mem::replace(&mut connection.next_flush, Ok(())).err()),
             _ => it.error,
         };
         if matches!(connection.reading, Reading::Begin(current) if current == transaction) {
@@ -217,7 +219,7 @@ impl Exporter {
         match error {
             Some(_) if it.has_sent && !it.structured => return self.drop_connection(volume, key),
             Some(error) => self.reply(key, failure(&it, error)),
-            None if it.order != Order::Read => self.reply(key, Reply::simple(it.cookie, None, None)),
+            None if it.order != RequestKind::Read => self.reply(key, Reply::simple(it.cookie, None, None)),
             None => {}
         }
         self.resume(key);

@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 use shoal_volume::{Memory, RequestError, Volume};
 
 use super::Exporter;
-use super::pieces::{Piece, Role, Transaction};
+use super::pieces::{InFlight, Role, Transaction};
 use crate::connection::Part;
 use crate::limits::SLOTS_MAX;
 use crate::slab::Key;
@@ -45,15 +45,15 @@ pub(super) struct Ragged {
     /// The buffer for edges: of each slot the first block, then the last.
     pub(super) edges: u32,
     slots: [Option<Mended>; SLOTS_MAX],
-    waiting: VecDeque<(Piece, Part)>,
+    waiting: VecDeque<(InFlight, Part)>,
     /// Writes that overlap what is being mended.
-    held: Vec<Piece>,
+    held: Vec<InFlight>,
 }
 
 /// A part that is being mended.
 #[derive(Clone, Copy, Debug)]
 struct Mended {
-    piece: Piece,
+    piece: InFlight,
     part: Part,
     stage: Stage,
 }
@@ -77,12 +77,12 @@ impl Ragged {
 
     /// What is being mended, while its edges are read: it has a buffer, and is not with the volume
     /// itself.
-    pub(super) fn being_read(&self) -> impl Iterator<Item = &Piece> {
+    pub(super) fn being_read(&self) -> impl Iterator<Item = &InFlight> {
         self.mended().filter(|it| matches!(it.stage, Stage::Reads { .. })).map(|it| &it.piece)
     }
 
     /// Keeps a write until then.
-    pub(super) fn hold(&mut self, piece: Piece) {
+    pub(super) fn hold(&mut self, piece: InFlight) {
         self.held.push(piece);
     }
 
@@ -92,7 +92,7 @@ impl Ragged {
 
     /// Whether a part that waits, behind so many others, must wait on for what came before it.
     fn is_barred(&self, part: Part, before: usize) -> bool {
-        let is_held = |held: &Piece| held.part.is_some_and(|held| overlap(held, part));
+        let is_held = |held: &InFlight| held.part.is_some_and(|held| overlap(held, part));
         self.bars(part)
             || self.waiting.iter().take(before).any(|(_, other)| overlap(*other, part))
             || self.held.iter().any(is_held)
@@ -110,13 +110,13 @@ fn slot_bytes(volume: &dyn Volume) -> u32 {
 
 impl Exporter {
     /// Takes in a part that is to be mended.
-    pub(super) fn mend(&mut self, volume: &mut dyn Volume, piece: Piece, part: Part) {
+    pub(super) fn mend(&mut self, volume: &mut dyn Volume, piece: InFlight, part: Part) {
         self.ragged.waiting.push_back((piece, part));
         self.mend_next(volume);
     }
 
     /// A write has ended: perhaps one that was mended, or the last that one of them waited for.
-    pub(super) fn ragged_goes_on(&mut self, volume: &mut dyn Volume, ended: &Piece) {
+    pub(super) fn ragged_goes_on(&mut self, volume: &mut dyn Volume, ended: &InFlight) {
         let is_it = |it: &Mended| it.stage == Stage::Writes && it.piece.buffer == ended.buffer;
         if let Some(slot) = self.ragged.slots.iter_mut().find(|slot| slot.as_ref().is_some_and(is_it)) {
             *slot = None;
@@ -157,8 +157,8 @@ impl Exporter {
     }
 
     /// Whether a piece's client leaves enough of so many slots to others.
-    fn may_have_a_slot(&self, piece: &Piece, count: usize) -> bool {
-        let client = |piece: &Piece| self.transactions.get(piece.transaction).map(|it| it.connection);
+    fn may_have_a_slot(&self, piece: &InFlight, count: usize) -> bool {
+        let client = |piece: &InFlight| self.transactions.get(piece.transaction).map(|it| it.connection);
         let taken = self.ragged.mended().count();
         let own = self.ragged.mended().filter(|it| client(&it.piece) == client(piece)).count();
         own == 0 || own < count - taken
@@ -167,7 +167,7 @@ impl Exporter {
     /// Begins to read, if nobody writes there any more.
     fn read_edges(&mut self, volume: &mut dyn Volume, slot: usize) {
         let Some(Mended { piece, part, stage: Stage::Waits }) = self.ragged.slots[slot] else { return };
-        let writes = |other: &Piece| other.changes_content() && other.part.is_some_and(|other| overlap(part, other));
+        let writes = |other: &InFlight| other.changes_content() && other.part.is_some_and(|other| overlap(part, other));
         if self.pieces.iter().any(|(_, other)| writes(other)) {
             return;
         }
@@ -180,7 +180,7 @@ impl Exporter {
         let first = slot as u32 * slot_bytes(volume);
         let mut read = |at: u32, offset: u64| {
             let role = Role::Edge { at, offset };
-            self.submit(volume, Piece { transaction: piece.transaction, role, part: None, buffer: None });
+            self.submit(volume, InFlight { transaction: piece.transaction, role, part: None, buffer: None });
         };
         if needs_head {
             read(first, part.offset);
@@ -221,7 +221,7 @@ impl Exporter {
     pub(super) fn is_left_waiting(&self, key: Key) -> bool {
         let slots = self.ragged.mended().filter(|it| it.stage == Stage::Waits).map(|it| &it.piece);
         let waiting = self.ragged.waiting.iter().map(|(piece, _)| piece).chain(&self.ragged.held).chain(slots);
-        let is_its = |piece: &Piece| self.transactions.get(piece.transaction).is_some_and(|it| it.connection == key);
+        let is_its = |piece: &InFlight| self.transactions.get(piece.transaction).is_some_and(|it| it.connection == key);
         let is_silent = || self.connections.get(key).is_some_and(|it| it.transport.end() != End::Open);
         waiting.into_iter().any(is_its) && is_silent()
     }
@@ -242,7 +242,7 @@ impl Exporter {
     /// each part of which that is so.
     pub(super) fn drop_waiting(&mut self, volume: &mut dyn Volume, transactions: &[Key]) -> Vec<Key> {
         let mut dropped = Vec::new();
-        let mut stays = |piece: &Piece| {
+        let mut stays = |piece: &InFlight| {
             let stays = !transactions.contains(&piece.transaction);
             dropped.extend((!stays).then_some(*piece));
             stays
@@ -263,7 +263,7 @@ impl Exporter {
     }
 
     /// Puts what was read around the client's bytes.
-    fn put_edges(&self, volume: &dyn Volume, piece: &Piece, part: Part, slot: usize) {
+    fn put_edges(&self, volume: &dyn Volume, piece: &InFlight, part: Part, slot: usize) {
         let Some(buffer) = piece.buffer else { return };
         let (edges, whole) = (volume.request_memory(self.ragged.edges), volume.request_memory(buffer));
         let (block, first) = (volume.logical_block_bytes(), slot as u32 * slot_bytes(volume));

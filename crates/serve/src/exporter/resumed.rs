@@ -22,7 +22,7 @@ use super::Exporter;
 use super::pieces::Transaction;
 use crate::export::Exports;
 use crate::handshakes::Arrival;
-use crate::request::Order;
+use crate::request::RequestKind;
 
 impl Exporter {
     /// The volume's drives are others than before, or have been without power: clients that come
@@ -74,11 +74,12 @@ impl Exporter {
             self.fail_what_is_to_be_durable();
         }
         // Of one that was given up the client has heard already, before other answers came.
-        let tells = |it: &Transaction| it.order == Order::Flush && it.error.is_some() && !it.is_given_up;
+        let tells = |it: &Transaction| it.order == RequestKind::Flush && it.error.is_some() && !it.is_given_up;
         let telling = self.transactions.iter().filter(|(_, it)| tells(it));
         let mut told: BTreeSet<u64> = telling.map(|(_, it)| it.connection.number()).collect();
-        let changes =
-            |it: &Transaction| matches!(it.order, Order::Write { .. } | Order::Trim { .. } | Order::WriteZeroes { .. });
+        let changes = |it: &Transaction| {
+            matches!(it.order, RequestKind::Write { .. } | RequestKind::Trim { .. } | RequestKind::WriteZeroes { .. })
+        };
         if is_news {
             self.losses.count += 1;
             self.losses.is_untold = self.transactions.iter().any(|(_, it)| changes(it) && it.error.is_none());
@@ -119,8 +120,10 @@ impl Exporter {
     /// Has requests fail, whatever the volume says of them.
     fn fail_what_is_to_be_durable(&mut self) {
         let is_doomed = |it: &Transaction| match it.order {
-            Order::Write { durable } | Order::Trim { durable } | Order::WriteZeroes { durable, .. } => durable,
-            order => order == Order::Flush,
+            RequestKind::Write { durable }
+            | RequestKind::Trim { durable }
+            | RequestKind::WriteZeroes { durable, .. } => durable,
+            order => order == RequestKind::Flush,
         };
         let doomed: Vec<_> = self.transactions.iter().filter(|(_, it)| is_doomed(it)).map(|(key, _)| key).collect();
         for key in doomed {

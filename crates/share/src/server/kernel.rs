@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 
 use super::ServerError;
 use super::daemon::{Command, Daemon, Overlay, Ready};
-use super::plan::Plan;
+use super::plan::ServerPlan;
 use crate::configuration::{exports, nfs};
 use crate::{Share, Site};
 
 /// What the kernel's NFS server needs.
-pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
+pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<ServerPlan, ServerError> {
     refuse_version_3(shares)?;
     let directory = site.places.runtime().join("nfs");
     let state = site.places.state().join("nfs");
@@ -39,7 +39,7 @@ pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     let mut directories =
         [&directory, &at("empty"), &at("pipefs"), &state, &state.join("clients")].map(PathBuf::clone).to_vec();
     directories.extend(shares.iter().map(|share| at("tree").join(share.name.to_string())));
-    Ok(Plan {
+    Ok(ServerPlan {
         directories: directories.into_iter().map(|path| (path, 0o755)).collect(),
         files: vec![
             (at("exports"), exports::file(shares, exports::Tree::Names), 0o644),
@@ -54,7 +54,7 @@ pub(super) fn plan(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
         changed: vec![command("exportfs", &["-r"])],
         after: vec![command("rpc.nfsd", &["0"]), command("exportfs", &["-au"])],
         marker: Some(at("running")),
-        ..Plan::default()
+        ..ServerPlan::default()
     })
 }
 

@@ -1,8 +1,8 @@
 //! Servers that run: in the foreground, as children of whoever started them.
 //!
-//! What a server needs is a [`Plan`](plan::Plan): files, directories, daemons, and commands before
-//! and after. A daemon dies with the thread that started it, whatever becomes of that; so no server
-//! outlives whoever looks after it.
+//! What a server needs is a [`ServerPlan`](plan::ServerPlan): files, directories, daemons, and
+//! commands before and after. A daemon dies with the thread that started it, whatever becomes of
+//! that; so no server outlives whoever looks after it.
 
 mod daemon;
 mod kernel;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use crate::{NfsServer, Share, Site};
 use daemon::Child;
 pub use passwords::{has_password, set_password};
-use plan::Plan;
+use plan::ServerPlan;
 
 /// What a server speaks, and which server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,7 +86,7 @@ pub enum ServerError {
 pub struct Running {
     protocol: Protocol,
     site: Site,
-    plan: Plan,
+    plan: ServerPlan,
     children: Vec<Child>,
 }
 

@@ -14,7 +14,7 @@ use crate::{Durability, NfsServer, Owner, Share, ShareName, Site, UserName};
 
 /// What a server needs to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct ServerPlan {
     /// What it serves.
     pub(super) shares: Vec<ShareName>,
     /// Emptied when the server starts: what it left there last time means nothing.
@@ -42,7 +42,7 @@ pub(super) struct Plan {
 }
 
 /// What a server of a protocol needs for the shares that want it.
-pub(super) fn of(protocol: Protocol, site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
+pub(super) fn of(protocol: Protocol, site: &Site, shares: &[Share]) -> Result<ServerPlan, ServerError> {
     let shares: Vec<Share> = shares.iter().filter(|share| protocol.is_of(share)).cloned().collect();
     if shares.is_empty() || site.addresses.is_empty() || shares.iter().any(|share| share.networks.is_empty()) {
         let reason = "a server needs a share, an address to listen at and a network to answer";
@@ -54,10 +54,10 @@ pub(super) fn of(protocol: Protocol, site: &Site, shares: &[Share]) -> Result<Pl
         Protocol::Nfs(NfsServer::Kernel) => kernel::plan(site, &shares)?,
         Protocol::Ftp => ftp(site, &shares)?,
     };
-    Ok(Plan { shares: shares.iter().map(|share| share.name.clone()).collect(), ..plan })
+    Ok(ServerPlan { shares: shares.iter().map(|share| share.name.clone()).collect(), ..plan })
 }
 
-impl Plan {
+impl ServerPlan {
     /// Whether all that is to be run is there.
     pub(super) fn look_for_programs(&self) -> Result<(), ServerError> {
         let daemons = self.daemons.iter().map(|daemon| &daemon.command);
@@ -164,7 +164,7 @@ fn account_files(
     ]
 }
 
-fn smb(site: &Site, shares: &[Share]) -> Plan {
+fn smb(site: &Site, shares: &[Share]) -> ServerPlan {
     let directory = site.places.runtime().join("samba");
     let state = site.places.state().join("samba");
     let configuration = directory.join("smb.conf");
@@ -181,7 +181,7 @@ fn smb(site: &Site, shares: &[Share]) -> Plan {
     files.push((configuration, samba::file(site, shares), 0o600));
     let made = ["cache", "lock", "pid", "ncalrpc", "dns"].map(|name| (directory.join(name), 0o755));
     let kept = ["private", "state"].map(|name| (state.join(name), 0o700));
-    Plan {
+    ServerPlan {
         // Samba remembers there which account has which number; accounts and owners may be others
         // now.
         fresh: vec![directory.join("lock"), directory.join("cache")],
@@ -195,11 +195,11 @@ fn smb(site: &Site, shares: &[Share]) -> Plan {
         }],
         changed: vec![with("smbcontrol", &[&option, "smbd", "reload-config"])],
         dismissal: Some(with("smbcontrol", &[&option, "smbd", "close-share"])),
-        ..Plan::default()
+        ..ServerPlan::default()
     }
 }
 
-fn ganesha(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
+fn ganesha(site: &Site, shares: &[Share]) -> Result<ServerPlan, ServerError> {
     let kinds = || shares.iter().filter_map(|share| share.nfs);
     if kinds().any(|nfs| nfs.durability == Durability::Async) {
         let reason = "NFS-Ganesha cannot answer before data are durable: only the kernel's NFS server has async";
@@ -221,16 +221,16 @@ fn ganesha(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
     let mount = kinds().any(|nfs| nfs.version_3).then_some(site.ports.nfs_mount);
     let ports = [site.ports.nfs].into_iter().chain(mount).collect();
     let said = directory.join("ganesha.said");
-    Ok(Plan {
+    Ok(ServerPlan {
         directories: vec![(directory.clone(), 0o755), (site.places.state().join("ganesha"), 0o700)],
         files: vec![(configuration, ganesha::file(site, shares), 0o600)],
         daemons: vec![Daemon { command: program, said, log: Some(log), ready: Ready::Listening(ports) }],
         is_told_by_signal: true,
-        ..Plan::default()
+        ..ServerPlan::default()
     })
 }
 
-fn ftp(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
+fn ftp(site: &Site, shares: &[Share]) -> Result<ServerPlan, ServerError> {
     let [share] = shares else {
         let reason = "FTP has one directory at an address, as its users are shut in there: share another by SMB or NFS";
         return Err(ServerError::Refused(reason.to_owned()));
@@ -250,7 +250,7 @@ fn ftp(site: &Site, shares: &[Share]) -> Result<Plan, ServerError> {
         daemons.push(Daemon { command, said, log: None, ready: Ready::Listening(vec![site.ports.ftp]) });
     }
     let directories = vec![(directory.clone(), 0o755), (at("empty"), 0o755), (at("guests"), 0o700)];
-    Ok(Plan { directories, files, daemons, ..Plan::default() })
+    Ok(ServerPlan { directories, files, daemons, ..ServerPlan::default() })
 }
 
 /// What vsftpd knows of people, and where it looks for that.

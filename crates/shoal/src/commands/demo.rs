@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use shoal_study::bay::Bay;
-use shoal_study::plan::{Factors, Plan};
+use shoal_study::plan::{Factors, StudyPlan};
 use shoal_text::format_size;
 use shoal_volume::ArrayLevel;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(cli: &Cli, args: &DemoArgs) -> Result<(), Failure> {
     ));
     let paths = make_images(directory.path(), args.drives, args.size)?;
     let bay = PathBay::new(cli.io_engine(), &paths)?;
-    let plan = Plan::new(factors(args)?, bay.drives()).map_err(Failure::usage)?;
+    let plan = StudyPlan::new(factors(args)?, bay.drives()).map_err(Failure::usage)?;
     announce(&plan, &bay, ASSUMED_BYTES_PER_S, &cost(&plan, &bay, ASSUMED_BYTES_PER_S, true));
     let report = carry_out(cli, &plan, &bay, (ASSUMED_BYTES_PER_S, true), &interrupt, &mut |_, _| ())?;
     page.write(&report)?;

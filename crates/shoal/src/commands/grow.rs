@@ -131,7 +131,7 @@ fn carry_out(
         drive.keep_writers_out()?;
     }
     let mut opened = join(cli, drives, PIECES.0, PIECES.1)?;
-    let mut progress = Progress { bar: bytes_bar(cli, 0, "reshape"), signalled: interrupt_flag()? };
+    let mut progress = ReshapeBar { bar: bytes_bar(cli, 0, "reshape"), signalled: interrupt_flag()? };
     let (members, added) = opened.drives.split_at(all.len() - args.drive.len());
     let absent = if args.array.degraded { Absent::LeftBehind } else { Absent::Refused };
     let grown = if args.go_on {
@@ -149,12 +149,12 @@ fn carry_out(
 }
 
 /// Shows how far a reshape has come, until somebody stops it.
-struct Progress {
+struct ReshapeBar {
     bar: ProgressBar,
     signalled: Arc<AtomicBool>,
 }
 
-impl GrowProgress for Progress {
+impl GrowProgress for ReshapeBar {
     /// Whatever becomes of this process, its new members are looked for when the array is.
     fn has_begun(&mut self, found: Vec<Found>) {
         remember(environment(), &found, false);

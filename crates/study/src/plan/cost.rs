@@ -3,7 +3,7 @@
 use shoal_bench::{Limit, Workload};
 use shoal_volume::{ArrayLevel, Level};
 
-use super::{Plan, PlannedArray, Step};
+use super::{PlannedArray, Step, StudyPlan};
 
 /// Building, opening and closing an array, or opening a drive.
 const STEP_OVERHEAD_NS: u64 = 200_000_000;
@@ -21,7 +21,7 @@ pub struct Cost {
 
 impl Cost {
     /// Estimates, for drives that read and write so many bytes a second each.
-    pub fn estimate(plan: &Plan, drive_count: usize, bytes_per_s: u64) -> Self {
+    pub fn estimate(plan: &StudyPlan, drive_count: usize, bytes_per_s: u64) -> Self {
         let rate = bytes_per_s.max(1);
         let mut cost = Self { duration_ns: 0, written_bytes: vec![0; drive_count], step_ns: Vec::new() };
         for step in &plan.steps {
@@ -88,7 +88,7 @@ fn load_ns(workloads: &[Workload], bytes_per_s: u64) -> (u64, u64) {
 
 /// Bytes that verifying an array writes to each member: all of its share if the array is smaller
 /// than what is verified.
-fn verified_bytes_per_member(plan: &Plan, array: &PlannedArray) -> u64 {
+fn verified_bytes_per_member(plan: &StudyPlan, array: &PlannedArray) -> u64 {
     let members = array.members.len() as u64;
     let copies = match array.level {
         ArrayLevel::Plain(Level::Raid1) => members,

@@ -122,7 +122,7 @@ pub enum Step {
     },
     /// One array built, all workloads on it, once, and its content verified.
     Array {
-        /// Which of [`Plan::arrays`].
+        /// Which of [`StudyPlan::arrays`].
         array: u32,
         /// Which repeat, from 1.
         repeat: u32,
@@ -140,7 +140,7 @@ pub struct SeededStep {
 
 /// A study, ready to be carried out.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct StudyPlan {
     /// What it was made from.
     pub factors: Factors,
     /// The arrays, in the order of the factors.
@@ -151,7 +151,7 @@ pub struct Plan {
     pub left_out: Vec<String>,
 }
 
-impl Plan {
+impl StudyPlan {
     /// Plans a study of the drives.
     pub fn new(factors: Factors, drives: &[DriveDescription]) -> Result<Self, PlanError> {
         check(&factors, drives)?;

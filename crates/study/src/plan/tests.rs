@@ -3,7 +3,7 @@
 use shoal_bench::TargetKind;
 use shoal_volume::ArrayLevel;
 
-use super::{Cost, Factors, Plan, PlanError, Step};
+use super::{Cost, Factors, PlanError, Step, StudyPlan};
 use crate::model::{DriveDescription, SEED_LIMIT};
 
 fn drives(count: usize) -> Vec<DriveDescription> {
@@ -32,7 +32,7 @@ fn factors(levels: &[&str], chunks: &[u32], members: &[u32]) -> Factors {
     }
 }
 
-fn repeats_of(plan: &Plan, repeat: u32) -> Vec<u32> {
+fn repeats_of(plan: &StudyPlan, repeat: u32) -> Vec<u32> {
     let of_repeat = |step: &super::SeededStep| match step.step {
         Step::Array { array, repeat: of } if of == repeat => Some(array),
         _ => None,
@@ -42,7 +42,7 @@ fn repeats_of(plan: &Plan, repeat: u32) -> Vec<u32> {
 
 #[test]
 fn every_combination_once_in_every_round() {
-    let plan = Plan::new(factors(&["0", "5", "1"], &[65_536, 524_288, 65_536], &[3, 4, 6]), &drives(6)).unwrap();
+    let plan = StudyPlan::new(factors(&["0", "5", "1"], &[65_536, 524_288, 65_536], &[3, 4, 6]), &drives(6)).unwrap();
     // RAID1 has no chunk, and a chunk given twice counts once.
     assert_eq!(plan.arrays.len(), 2 * 2 * 3 + 3);
     assert_eq!(plan.steps.len(), 6 + 3 + 3 * 15);
@@ -60,7 +60,7 @@ fn every_combination_once_in_every_round() {
 fn the_seed_is_the_order() {
     let plan = |seed| {
         let factors = Factors { seed, ..factors(&["0", "5"], &[65_536, 524_288], &[3, 4, 5, 6]) };
-        Plan::new(factors, &drives(6)).unwrap().steps
+        StudyPlan::new(factors, &drives(6)).unwrap().steps
     };
     assert_eq!(plan(1), plan(1));
     assert_ne!(plan(1), plan(2));
@@ -68,16 +68,16 @@ fn the_seed_is_the_order() {
 
 #[test]
 fn what_makes_no_array_is_left_out_and_told() {
-    let plan = Plan::new(factors(&["6", "50", "10"], &[65_536], &[3, 6]), &drives(6)).unwrap();
+    let plan = StudyPlan::new(factors(&["6", "50", "10"], &[65_536], &[3, 6]), &drives(6)).unwrap();
     assert_eq!(plan.left_out, ["level 6 takes at least 4 members, not 3", "level 50 takes at least 6 members, not 3"]);
     assert_eq!(plan.arrays.len(), 4);
-    let odd = Plan::new(factors(&["50"], &[65_536], &[7, 8]), &drives(8)).unwrap();
+    let odd = StudyPlan::new(factors(&["50"], &[65_536], &[7, 8]), &drives(8)).unwrap();
     assert_eq!(odd.left_out, ["level 50 takes a multiple of 2 members, not 7"]);
 }
 
 #[test]
 fn a_study_of_nothing_is_refused() {
-    let refused = |factors, count| Plan::new(factors, &drives(count)).unwrap_err();
+    let refused = |factors, count| StudyPlan::new(factors, &drives(count)).unwrap_err();
     let good = || factors(&["0"], &[65_536], &[2]);
     assert_eq!(refused(good(), 0), PlanError::Nothing { what: "drive" });
     assert_eq!(refused(Factors { repeats: 0, ..good() }, 2), PlanError::Nothing { what: "repeat" });
@@ -90,13 +90,13 @@ fn a_study_of_nothing_is_refused() {
 
 #[test]
 fn one_drive_is_not_measured_together_with_itself() {
-    let plan = Plan::new(factors(&[], &[], &[]), &drives(1)).unwrap();
+    let plan = StudyPlan::new(factors(&[], &[], &[]), &drives(1)).unwrap();
     assert_eq!(plan.steps.iter().map(|step| step.step).collect::<Vec<_>>(), [Step::Alone { drive: 0 }]);
 }
 
 #[test]
 fn the_cost_is_told_beforehand() {
-    let plan = Plan::new(factors(&["0"], &[65_536], &[2]), &drives(3)).unwrap();
+    let plan = StudyPlan::new(factors(&["0"], &[65_536], &[2]), &drives(3)).unwrap();
     let cost = Cost::estimate(&plan, 3, 10_000_000);
     assert_eq!(cost.step_ns.len(), 3 + 3 + 3);
     assert_eq!(cost.step_ns.iter().sum::<u64>(), cost.duration_ns);
@@ -116,7 +116,7 @@ fn the_cost_is_told_beforehand() {
 
 #[test]
 fn a_fault_story_costs_more() {
-    let plan = Plan::new(factors(&["0"], &[64 << 10], &[3]), &drives(3)).unwrap();
+    let plan = StudyPlan::new(factors(&["0"], &[64 << 10], &[3]), &drives(3)).unwrap();
     let without = Cost::estimate(&plan, 3, 1 << 20);
     let with = without.clone().with_fault_story(1 << 30, 1 << 20);
     assert_eq!(with.duration_ns - without.duration_ns, 4 * 1024 * 1_000_000_000);

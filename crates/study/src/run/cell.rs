@@ -35,7 +35,7 @@ impl Cell {
         progress: &mut dyn FnMut(u16),
     ) -> Result<Vec<Measurement>, BenchError> {
         let bench = self.bench(volume, (index, template), repeats)?;
-        let mut tell = |of_repeat: shoal_bench::Progress| {
+        let mut tell = |of_repeat: shoal_bench::BenchProgress| {
             let done = u64::from(of_repeat.repeat - 1) * 1000 + u64::from(of_repeat.done_per_mille);
             progress(u16::try_from(done / u64::from(repeats.max(1))).unwrap_or(1000));
         };

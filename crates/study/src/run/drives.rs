@@ -91,7 +91,7 @@ impl<B: Bay> Study<'_, B> {
             cells.push(cell);
         }
         let workload_count = self.plan.factors.workloads.len() as u64;
-        let mut tell = |progress: shoal_bench::Progress| {
+        let mut tell = |progress: shoal_bench::BenchProgress| {
             let done = workload.0 as u64 * 1000 + u64::from(progress.done_per_mille);
             tracker.tell(done / workload_count, watch.progress);
         };

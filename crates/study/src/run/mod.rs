@@ -20,25 +20,25 @@ use shoal_volume::{CreateError, OpenOptions, VolumeError};
 use crate::analysis::analyse;
 use crate::bay::{Bay, BayError, Requests};
 use crate::model::{
-    Analysis, ArrayResult, DriveMeasurement, DriveMeasurements, FORMAT, FORMAT_VERSION, FaultRecord, Host, StudyReport,
-    TogetherRun,
+    Analysis, ArrayResult, DriveMeasurement, DriveMeasurements, FORMAT, FORMAT_VERSION, FaultRecord, Machine,
+    StudyReport, TogetherRun,
 };
-use crate::plan::{Plan, SeededStep, Step};
+use crate::plan::{SeededStep, Step, StudyPlan};
 use progress::Tracker;
 
 pub use erase::erase_superblocks;
 pub use fault::{FaultStory, FaultWatch};
-pub use progress::{Phase, Progress};
+pub use progress::{Phase, StudyProgress};
 
 /// A plan and the drives to carry it out on.
 pub struct Study<'a, B> {
     /// What to do.
-    pub plan: &'a Plan,
+    pub plan: &'a StudyPlan,
     /// Where.
     pub bay: &'a B,
     /// How the arrays are run.
     pub open: OpenOptions,
-    /// What [`Progress`] takes the drives' speed to be at the start.
+    /// What [`StudyProgress`] takes the drives' speed to be at the start.
     pub bytes_per_s: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct Watch<'a> {
     /// Once true, the study ends soon, and keeps what it has.
     pub interrupt: &'a AtomicBool,
     /// Told of progress several times a second.
-    pub progress: &'a mut dyn FnMut(&Progress),
+    pub progress: &'a mut dyn FnMut(&StudyProgress),
     /// Told of what was measured as soon as it was, so that it can be kept: a study takes hours,
     /// and may not come to its end.
     pub measured: &'a mut dyn FnMut(Subject, &[Measurement]),
@@ -94,7 +94,7 @@ pub struct Heading {
     /// When it started, in nanoseconds since 1970 UTC.
     pub started_unix_ns: Option<u64>,
     /// The machine.
-    pub host: Host,
+    pub host: Machine,
 }
 
 /// Why a step failed.
@@ -216,7 +216,7 @@ impl Observations {
     pub fn into_report<B: Bay>(
         self,
         heading: Heading,
-        plan: &Plan,
+        plan: &StudyPlan,
         bay: &B,
         fault: Option<FaultRecord>,
     ) -> StudyReport {

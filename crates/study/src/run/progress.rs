@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::plan::{Cost, Plan, Step};
+use crate::plan::{Cost, Step, StudyPlan};
 
 /// The parts of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Phase {
 
 /// How far a study is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct StudyProgress {
     /// In which part.
     pub phase: Phase,
     /// What is being measured.
@@ -54,7 +54,7 @@ pub(super) struct Tracker<'a> {
 }
 
 impl<'a> Tracker<'a> {
-    pub(super) fn new(plan: &Plan, drive_count: usize, bytes_per_s: u64, now_ns: &'a dyn Fn() -> u64) -> Self {
+    pub(super) fn new(plan: &StudyPlan, drive_count: usize, bytes_per_s: u64, now_ns: &'a dyn Fn() -> u64) -> Self {
         let cost = Cost::estimate(plan, drive_count, bytes_per_s);
         Self {
             step_ns: cost.step_ns,
@@ -85,7 +85,7 @@ impl<'a> Tracker<'a> {
         self.step_ns.get(self.done_steps).copied().unwrap_or(0)
     }
 
-    pub(super) fn begin(&mut self, what: String, step: Step, tell: &mut dyn FnMut(&Progress)) {
+    pub(super) fn begin(&mut self, what: String, step: Step, tell: &mut dyn FnMut(&StudyProgress)) {
         self.what = what;
         self.phase = match step {
             Step::Alone { .. } => Phase::Alone,
@@ -96,13 +96,13 @@ impl<'a> Tracker<'a> {
     }
 
     /// So many thousandths of the present step are done.
-    pub(super) fn tell(&self, step_per_mille: u64, tell: &mut dyn FnMut(&Progress)) {
+    pub(super) fn tell(&self, step_per_mille: u64, tell: &mut dyn FnMut(&StudyProgress)) {
         if self.elapsed_ns().saturating_sub(self.told_ns.get()) >= OFTEN_NS {
             self.tell_now(step_per_mille, tell);
         }
     }
 
-    fn tell_now(&self, step_per_mille: u64, tell: &mut dyn FnMut(&Progress)) {
+    fn tell_now(&self, step_per_mille: u64, tell: &mut dyn FnMut(&StudyProgress)) {
         let elapsed_ns = self.elapsed_ns();
         self.told_ns.set(elapsed_ns);
         tell(&self.progress(step_per_mille, elapsed_ns));
@@ -112,20 +112,20 @@ impl<'a> Tracker<'a> {
         (self.now_ns)().saturating_sub(self.start_ns)
     }
 
-    pub(super) fn end(&mut self, tell: &mut dyn FnMut(&Progress)) {
+    pub(super) fn end(&mut self, tell: &mut dyn FnMut(&StudyProgress)) {
         self.done_ns += self.estimate_ns();
         self.done_steps += 1;
         self.tell_now(0, tell);
     }
 
-    fn progress(&self, step_per_mille: u64, elapsed_ns: u64) -> Progress {
+    fn progress(&self, step_per_mille: u64, elapsed_ns: u64) -> StudyProgress {
         let done_ns = self.done_ns + self.estimate_ns() / 1000 * step_per_mille.min(1000);
         let left_ns = self.total_ns.saturating_sub(done_ns);
         // As slow as so far; at the very start, as estimated.
         let (slowness, of) = if done_ns > self.total_ns / 50 { (elapsed_ns, done_ns.max(1)) } else { (1, 1) };
         let left_ns = u128::from(left_ns) * u128::from(slowness) / u128::from(of);
         let per_mille = u128::from(done_ns.min(self.total_ns)) * 1000 / u128::from(self.total_ns.max(1));
-        Progress {
+        StudyProgress {
             phase: self.phase,
             what: self.what.clone(),
             done_steps: u32::try_from(self.done_steps).unwrap_or(u32::MAX),

@@ -12,10 +12,10 @@ use shoal_plan::arrays::capacity;
 use shoal_volume::{ArrayLevel, BufferPlan, OpenOptions, RealWorld};
 use tempfile::TempDir;
 
-use super::{FaultStory, FaultWatch, Heading, Observations, Phase, Progress, Study, Watch};
+use super::{FaultStory, FaultWatch, Heading, Observations, Phase, Study, StudyProgress, Watch};
 use crate::bay::{Bay, BayError, Opened, Requests};
-use crate::model::{DriveDescription, FaultState, Host, StudyReport};
-use crate::plan::{Factors, Plan};
+use crate::model::{DriveDescription, FaultState, Machine, StudyReport};
+use crate::plan::{Factors, StudyPlan};
 
 pub(super) const MIB: u64 = 1 << 20;
 
@@ -81,7 +81,12 @@ fn factors(levels: &[&str], member_counts: &[u32]) -> Factors {
     }
 }
 
-fn run(images: &Images, plan: &Plan, interrupt: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Observations {
+fn run(
+    images: &Images,
+    plan: &StudyPlan,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(&StudyProgress),
+) -> Observations {
     let study = Study { plan, bay: images, open: OpenOptions::writable(), bytes_per_s: 100_000_000 };
     let start = std::time::Instant::now();
     let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap();
@@ -89,7 +94,7 @@ fn run(images: &Images, plan: &Plan, interrupt: &AtomicBool, progress: &mut dyn 
 }
 
 fn heading() -> Heading {
-    let host = Host {
+    let host = Machine {
         os: "test".to_owned(),
         kernel: "test".to_owned(),
         cpu_model: String::new(),
@@ -103,8 +108,8 @@ fn heading() -> Heading {
 #[test]
 fn a_whole_study_measures_and_verifies_everything() {
     let images = Images::new(4, 32 * MIB);
-    let plan = Plan::new(factors(&["0", "5", "10"], &[4]), &images.descriptions).unwrap();
-    let mut told: Vec<Progress> = Vec::new();
+    let plan = StudyPlan::new(factors(&["0", "5", "10"], &[4]), &images.descriptions).unwrap();
+    let mut told: Vec<StudyProgress> = Vec::new();
     let seen = run(&images, &plan, &AtomicBool::new(false), &mut |progress| told.push(progress.clone()));
     assert_eq!(seen.warnings, [""; 0]);
     assert!(seen.complete);
@@ -148,7 +153,7 @@ const MAGIC: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
 #[test]
 fn no_superblock_is_left_behind() {
     let images = Images::new(3, 32 * MIB);
-    let plan = Plan::new(Factors { repeats: 1, ..factors(&["5"], &[3]) }, &images.descriptions).unwrap();
+    let plan = StudyPlan::new(Factors { repeats: 1, ..factors(&["5"], &[3]) }, &images.descriptions).unwrap();
     run(&images, &plan, &AtomicBool::new(false), &mut |_| {});
     for path in &images.paths {
         let mut start = [1; 8192];
@@ -160,9 +165,9 @@ fn no_superblock_is_left_behind() {
 #[test]
 fn a_study_that_is_stopped_keeps_what_is_done() {
     let images = Images::new(3, 32 * MIB);
-    let plan = Plan::new(factors(&["0"], &[2, 3]), &images.descriptions).unwrap();
+    let plan = StudyPlan::new(factors(&["0"], &[2, 3]), &images.descriptions).unwrap();
     let interrupt = AtomicBool::new(false);
-    let mut stop = |progress: &Progress| interrupt.store(progress.done_steps >= 4, Ordering::Relaxed);
+    let mut stop = |progress: &StudyProgress| interrupt.store(progress.done_steps >= 4, Ordering::Relaxed);
     let seen = run(&images, &plan, &interrupt, &mut stop);
     assert!(!seen.complete);
     assert_eq!((seen.alone.len(), seen.together.len(), seen.arrays.len()), (3, 4, 0));
@@ -173,7 +178,7 @@ fn a_study_that_is_stopped_keeps_what_is_done() {
 #[test]
 fn a_drive_that_is_gone_costs_its_steps_only() {
     let images = Images::new(3, 32 * MIB);
-    let plan = Plan::new(Factors { repeats: 1, ..factors(&["0"], &[2, 3]) }, &images.descriptions).unwrap();
+    let plan = StudyPlan::new(Factors { repeats: 1, ..factors(&["0"], &[2, 3]) }, &images.descriptions).unwrap();
     std::fs::remove_file(&images.paths[2]).unwrap();
     let seen = run(&images, &plan, &AtomicBool::new(false), &mut |_| {});
     assert!(!seen.complete);
@@ -187,7 +192,7 @@ fn a_drive_that_is_gone_costs_its_steps_only() {
 #[test]
 fn a_drive_too_small_for_an_array_is_named() {
     let images = Images::new(2, 256 * 1024);
-    let plan = Plan::new(Factors { repeats: 1, ..factors(&["0"], &[2]) }, &images.descriptions).unwrap();
+    let plan = StudyPlan::new(Factors { repeats: 1, ..factors(&["0"], &[2]) }, &images.descriptions).unwrap();
     let seen = run(&images, &plan, &AtomicBool::new(false), &mut |_| {});
     assert!(seen.arrays.is_empty() && !seen.complete);
     assert!(
@@ -200,7 +205,7 @@ fn a_drive_too_small_for_an_array_is_named() {
 #[test]
 fn verdicts_do_not_hide() {
     let images = Images::new(1, 32 * MIB);
-    let plan = Plan::new(factors(&[], &[]), &images.descriptions).unwrap();
+    let plan = StudyPlan::new(factors(&[], &[]), &images.descriptions).unwrap();
     let seen = run(&images, &plan, &AtomicBool::new(false), &mut |_| {});
     // Eight requests of 1 MiB are too few to average over, and that is said.
     let few = &seen.alone[0].measurements[0];

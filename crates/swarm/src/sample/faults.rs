@@ -50,7 +50,7 @@ pub(super) fn faults(theme: Theme, redundancy: bool, drives: usize, requests: u3
     let character = Character::of(theme, redundancy, random);
     // Drives that have most of the faults: more than one at a time where the level allows it.
     let victims = [random.below(drives as u64) as usize, random.below(drives as u64) as usize];
-    let mut plan = Plan { faults: Vec::new(), victims, drives, requests };
+    let mut plan = FaultSampler { faults: Vec::new(), victims, drives, requests };
     plan.add(character.power_cuts, random, &power_cut);
     plan.add(character.cuts_after_errors, random, &|_, random| {
         let reach = random.pick(&[1, 12, 40, 200, 1000]);
@@ -75,14 +75,14 @@ pub(super) fn faults(theme: Theme, redundancy: bool, drives: usize, requests: u3
 }
 
 /// Faults so far, and what they are chosen from.
-struct Plan {
+struct FaultSampler {
     faults: Vec<PlannedFault>,
     victims: [usize; 2],
     drives: usize,
     requests: u32,
 }
 
-impl Plan {
+impl FaultSampler {
     fn any_time(&self, random: &mut Random) -> u32 {
         random.within(0..=u64::from(self.requests)) as u32
     }

@@ -30,7 +30,7 @@
 use std::ops::Range;
 
 use shoal_array::{
-    Array, BadBlocks, CommandError, Config, Health, Instant, Level, MemberState, Progress, Regions, Role, Scratch,
+    Array, BadBlocks, CommandError, Config, Health, Instant, JobProgress, Level, MemberState, Regions, Role, Scratch,
     Shape, ShapeError,
 };
 
@@ -263,25 +263,26 @@ impl Node {
     /// What is under way: a rebuild, resync or scrub, and each member that is being replaced,
     /// unless the array is only read. A member or replacement that has all of its content is still
     /// under way until it is recorded as a member in sync.
-    pub(crate) fn works(&self) -> impl Iterator<Item = Progress> {
-        let replaced = |mirror: &Mirror| Progress { done_bytes: mirror.position(), total_bytes: mirror.total_bytes() };
+    pub(crate) fn works(&self) -> impl Iterator<Item = JobProgress> {
+        let replaced =
+            |mirror: &Mirror| JobProgress { done_bytes: mirror.position(), total_bytes: mirror.total_bytes() };
         let mirrors = self.mirrors.iter().filter(|_| self.writable);
         let filled = self.array.progress().is_none().then(|| self.unrecorded()).into_iter().flatten();
         self.array.progress().into_iter().chain(filled).chain(self.to_be_filled()).chain(mirrors.map(replaced))
     }
 
     /// The work on members that return: none of it is done.
-    fn to_be_filled(&self) -> impl Iterator<Item = Progress> {
+    fn to_be_filled(&self) -> impl Iterator<Item = JobProgress> {
         let roles = (0..self.array.member_states().len() as u16).map(Role);
         let returning = roles.filter(|role| self.array.health() != Health::Failed && self.returning(*role).is_some());
-        returning.map(|role| Progress { done_bytes: 0, total_bytes: self.array.geometry().used_bytes(role) })
+        returning.map(|role| JobProgress { done_bytes: 0, total_bytes: self.array.geometry().used_bytes(role) })
     }
 
     /// The work on members that are filled, and not recorded as that.
-    fn unrecorded(&self) -> impl Iterator<Item = Progress> {
+    fn unrecorded(&self) -> impl Iterator<Item = JobProgress> {
         let done_bytes = |role: &Role| self.array.geometry().used_bytes(*role);
         let filled = self.filled.iter().filter(|_| self.array.health() != Health::Failed);
-        filled.map(done_bytes).map(|bytes| Progress { done_bytes: bytes, total_bytes: bytes })
+        filled.map(done_bytes).map(|bytes| JobProgress { done_bytes: bytes, total_bytes: bytes })
     }
 
     pub(crate) fn is_busy(&self) -> bool {

@@ -13,7 +13,7 @@ use alloc::collections::VecDeque;
 use core::ops::Range;
 
 use super::{
-    Array, MemberState, Owner, Progress, Resync,
+    Array, JobProgress, MemberState, Owner, Resync,
     member::Protection,
     op::{Kind, Op, Site},
     order::Claim,
@@ -97,7 +97,7 @@ impl Array {
         }
     }
 
-    pub(super) fn job_progress(&self) -> Option<Progress> {
+    pub(super) fn job_progress(&self) -> Option<JobProgress> {
         let jobs = &self.jobs;
         match self.turn()? {
             Turn::Resync => jobs.resync.as_ref().map(|resync| self.sync_progress(resync.steps.position)),
@@ -107,10 +107,10 @@ impl Array {
     }
 
     /// So many sync bytes, as a part of each member.
-    fn sync_progress(&self, done: u64) -> Progress {
+    fn sync_progress(&self, done: u64) -> JobProgress {
         let total_bytes = self.geometry.used_bytes(Role(0));
         let done = u128::from(done) * u128::from(total_bytes) / u128::from(self.geometry.sync_bytes().max(1));
-        Progress { done_bytes: u64::try_from(done).unwrap_or(total_bytes), total_bytes }
+        JobProgress { done_bytes: u64::try_from(done).unwrap_or(total_bytes), total_bytes }
     }
 
     /// When the job's next step may start; `None` if it waits for something else, or there is none.

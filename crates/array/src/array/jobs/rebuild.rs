@@ -33,7 +33,7 @@
 use core::ops::Range;
 
 use crate::array::{
-    Array, CommandError, Event, Progress, Regions,
+    Array, CommandError, Event, JobProgress, Regions,
     effects::Purpose,
     guide::Ahead,
     member::{Change, Protection},
@@ -93,8 +93,8 @@ impl Rebuild {
         self.stopped_at.is_none() && self.steps.cursor < self.total && self.steps.in_flight() < depth
     }
 
-    pub(super) fn progress(&self) -> Progress {
-        Progress { done_bytes: self.steps.position, total_bytes: self.total }
+    pub(super) fn progress(&self) -> JobProgress {
+        JobProgress { done_bytes: self.steps.position, total_bytes: self.total }
     }
 
     fn stop_at(&mut self, offset: u64) {

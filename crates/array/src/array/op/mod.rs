@@ -43,7 +43,7 @@ use super::{
     member::Members,
     order::Ticket,
     plan::{
-        Cols, Mirror, Part, Plan, Shortfall, View, hull_of, plan_mirror_race, plan_mirror_read, plan_mirror_rebuild,
+        Cols, IoPlan, Mirror, Part, Shortfall, View, hull_of, plan_mirror_race, plan_mirror_read, plan_mirror_rebuild,
         plan_mirror_scrub, plan_read, plan_rebuild, plan_scrub, plan_write,
     },
     races::Race,
@@ -132,7 +132,7 @@ pub(super) struct Op {
     /// A bad member does not answer at all: there is no use in halving.
     is_gone: bool,
     read_failed: bool,
-    plan: Plan,
+    plan: IoPlan,
     /// The log's entries of the columns at work, as long as they are needed.
     log: Option<EffectId>,
     outstanding: usize,
@@ -187,7 +187,7 @@ impl Op {
             bad: Vec::new(),
             is_gone: false,
             read_failed: false,
-            plan: Plan::default(),
+            plan: IoPlan::default(),
             log: None,
             outstanding: 0,
             scratch: Vec::new(),
@@ -285,7 +285,7 @@ impl Op {
         logs: bool,
         raced: Option<Role>,
         draft: &mut Draft<'_>,
-    ) -> Result<Plan, Shortfall> {
+    ) -> Result<IoPlan, Shortfall> {
         let (cols, bad) = (self.turn.cols, self.bad.as_slice());
         match &self.site {
             Site::Stripe { stripe, .. } => {
@@ -298,7 +298,7 @@ impl Op {
                     Kind::Write(_) if members.health() == Health::Failed => Err(Shortfall),
                     Kind::Write(_) => {
                         let parts = self.parts();
-                        let Some(cols) = hull_of(&parts) else { return Ok(Plan::default()) };
+                        let Some(cols) = hull_of(&parts) else { return Ok(IoPlan::default()) };
                         plan_write(&View { cols, ..view }, &parts, logs, draft)
                     }
                 }
@@ -322,7 +322,7 @@ impl Op {
 
 /// A read that goes round a member that has stalled, if the others suffice and are known to have
 /// the same.
-fn plan_brisk_read(view: &View<'_>, parts: &[Part], draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+fn plan_brisk_read(view: &View<'_>, parts: &[Part], draft: &mut Draft<'_>) -> Result<IoPlan, Shortfall> {
     let wanted = parts.iter().map(|part| view.stripe.data[part.index]);
     if let Some(around) = view.members.stalled_among(wanted).filter(|_| view.is_synced()) {
         let brisk = plan_read(&View { around: Some(around), ..*view }, parts, draft);

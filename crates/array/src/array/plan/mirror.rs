@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Cols, Part, Plan, Shortfall, Step, Transfer, Witnesses};
+use super::{Cols, IoPlan, Part, Shortfall, Step, Transfer, Witnesses};
 use crate::array::member::{Members, Wanted};
 use crate::array::scratch::Draft;
 use crate::{Compute, Copies, Role, Span};
@@ -77,7 +77,7 @@ pub(in crate::array) fn plan_mirror_read(
     mirror: &Mirror<'_>,
     parts: &[Part],
     suspect: Option<Role>,
-) -> Result<Plan, Shortfall> {
+) -> Result<IoPlan, Shortfall> {
     let span = parts.first().ok_or(Shortfall)?.span;
     let suspected = mirror
         .copies
@@ -86,7 +86,7 @@ pub(in crate::array) fn plan_mirror_read(
     let suspected = suspected.map(|(role, offset)| (*role, mirror.first(*offset)));
     let (role, offset) = suspected.or_else(|| mirror.choose()).ok_or(Shortfall)?;
     let reads = [Transfer { role, offset, span, heals: false }].into();
-    Ok(Plan { reads, writes: mirror.healing(span).collect(), ..Plan::default() })
+    Ok(IoPlan { reads, writes: mirror.healing(span).collect(), ..IoPlan::default() })
 }
 
 /// A read that goes round a member, by way of a buffer; never to one that is to be renewed.
@@ -95,7 +95,7 @@ pub(in crate::array) fn plan_mirror_race(
     part: &Part,
     around: Role,
     draft: &mut Draft<'_>,
-) -> Result<Plan, Shortfall> {
+) -> Result<IoPlan, Shortfall> {
     let except: Vec<_> = mirror.bad.iter().chain(mirror.members.perishable()).copied().chain([around]).collect();
     let length = mirror.cols.length();
     let found = mirror.members.choose_brisk(mirror.copies(), Wanted::alone(u64::from(length)), &except, true);
@@ -103,7 +103,7 @@ pub(in crate::array) fn plan_mirror_race(
     let span = draft.span(length);
     let copy = Step::Compute(Compute::Copy { from: span, to: part.span });
     let reads = [Transfer { role, offset, span, heals: false }].into();
-    Ok(Plan { reads, steps: [copy].into(), writes: mirror.healing(span).collect(), ..Plan::default() })
+    Ok(IoPlan { reads, steps: [copy].into(), writes: mirror.healing(span).collect(), ..IoPlan::default() })
 }
 
 /// A copy onto the member `target`.
@@ -111,7 +111,7 @@ pub(in crate::array) fn plan_mirror_rebuild(
     mirror: &Mirror<'_>,
     target: Role,
     draft: &mut Draft<'_>,
-) -> Result<Plan, Shortfall> {
+) -> Result<IoPlan, Shortfall> {
     let span = draft.span(mirror.cols.length());
     let (role, offset) = mirror.choose().ok_or(Shortfall)?;
     let mut writes: Vec<_> = mirror.healing(span).collect();
@@ -122,13 +122,13 @@ pub(in crate::array) fn plan_mirror_rebuild(
         span,
         heals: false,
     }));
-    Ok(Plan { reads: [Transfer { role, offset, span, heals: false }].into(), writes, ..Plan::default() })
+    Ok(IoPlan { reads: [Transfer { role, offset, span, heals: false }].into(), writes, ..IoPlan::default() })
 }
 
 /// A comparison of every copy with the first that can be read.
-pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
+pub(in crate::array) fn plan_mirror_scrub(mirror: &Mirror<'_>, draft: &mut Draft<'_>) -> Result<IoPlan, Shortfall> {
     let held = mirror.copies.iter().filter(|(role, offset)| mirror.holds(*role, *offset));
-    let mut plan = Plan::default();
+    let mut plan = IoPlan::default();
     if held.clone().count() < 2 {
         return Ok(plan);
     }

@@ -136,7 +136,7 @@ pub(super) enum Witnesses {
 
 /// What to read, then to compute, then to log, then to write.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct IoPlan {
     pub(super) reads: Vec<Transfer>,
     pub(super) steps: Vec<Step>,
     /// For a scrub: who it is that is read and checked.

@@ -6,7 +6,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{Cols, Part, Plan, Shortfall, Step, Transfer, View, Witnesses};
+use super::{Cols, IoPlan, Part, Shortfall, Step, Transfer, View, Witnesses};
 use crate::{Block, Compute, Role, Span, Stripe, array::scratch::Draft};
 
 /// The data of some columns of a stripe, every block in a span: read or solved for.
@@ -21,7 +21,7 @@ pub(super) struct Recovered {
 /// them.
 pub(super) fn recover(
     view: &View<'_>,
-    plan: &mut Plan,
+    plan: &mut IoPlan,
     draft: &mut Draft<'_>,
     target: impl Fn(usize) -> Option<Span>,
     wants: impl Fn(Role) -> bool,
@@ -73,8 +73,8 @@ fn healing(view: &View<'_>, recovered: &Recovered) -> Vec<Transfer> {
 
 /// Reads of the view's columns of some blocks: from their own members if these can be read, else
 /// from all others.
-pub(in crate::array) fn plan_read(view: &View<'_>, parts: &[Part], draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
-    let mut plan = Plan::default();
+pub(in crate::array) fn plan_read(view: &View<'_>, parts: &[Part], draft: &mut Draft<'_>) -> Result<IoPlan, Shortfall> {
+    let mut plan = IoPlan::default();
     let target = |index| parts.iter().find(|part| part.index == index).map(|part| part.span);
     let is_solved = |part: &Part| !view.can_read(view.stripe.data[part.index]);
     if parts.iter().any(is_solved) {
@@ -87,8 +87,8 @@ pub(in crate::array) fn plan_read(view: &View<'_>, parts: &[Part], draft: &mut D
 }
 
 /// A rebuild of what belongs on `role`.
-pub(in crate::array) fn plan_rebuild(view: &View<'_>, role: Role, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
-    let mut plan = Plan::default();
+pub(in crate::array) fn plan_rebuild(view: &View<'_>, role: Role, draft: &mut Draft<'_>) -> Result<IoPlan, Shortfall> {
+    let mut plan = IoPlan::default();
     let wants = |parity| parity == role || view.needs_healing(parity);
     let recovered = recover(view, &mut plan, draft, |_| None, wants)?;
     plan.writes = healing(view, &recovered);
@@ -101,8 +101,8 @@ pub(in crate::array) fn plan_rebuild(view: &View<'_>, role: Role, draft: &mut Dr
 
 /// A comparison of every parity that can be read, and that is not needed to solve for data, with
 /// what it should be.
-pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Result<Plan, Shortfall> {
-    let mut plan = Plan::default();
+pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Result<IoPlan, Shortfall> {
+    let mut plan = IoPlan::default();
     let recovered = recover(view, &mut plan, draft, |_| None, |role| view.can_write(role))?;
     plan.heals = healing(view, &recovered);
     let is_whole = view.stripe.data.iter().copied().chain(view.parities()).all(|role| view.can_read(role));
@@ -118,7 +118,7 @@ pub(in crate::array) fn plan_scrub(view: &View<'_>, draft: &mut Draft<'_>) -> Re
         }
     }
     let nothing_to_do = plan.heals.is_empty() && recovered.parities.is_empty();
-    Ok(if nothing_to_do { Plan::default() } else { plan })
+    Ok(if nothing_to_do { IoPlan::default() } else { plan })
 }
 
 impl Recovered {

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{
-    Cols, Part, Plan, Rectangle, Shortfall, Step, View,
+    Cols, IoPlan, Part, Rectangle, Shortfall, Step, View,
     log::rectangles,
     recover::{recover, solve},
     table::{Facts, Parity, Strategy, decide},
@@ -45,11 +45,11 @@ pub(in crate::array) fn plan_write(
     parts: &[Part],
     logs: bool,
     draft: &mut Draft<'_>,
-) -> Result<Plan, Shortfall> {
+) -> Result<IoPlan, Shortfall> {
     let touched: Vec<_> =
         parts.chunk_by(|left, right| left.index == right.index).map(|parts| touch(view, parts)).collect();
     let logged = if logs { rectangles(parts, None).unwrap_or_default() } else { Vec::new() };
-    let mut batch = Batch { view, touched: &touched, logged, plan: Plan::default(), draft };
+    let mut batch = Batch { view, touched: &touched, logged, plan: IoPlan::default(), draft };
     match decide(&facts(view, &touched)) {
         Strategy::DataOnly => batch.data_only(),
         Strategy::Modify => batch.modify(),
@@ -91,7 +91,7 @@ pub(super) struct Batch<'a, 'b> {
     pub(super) touched: &'a [Touched<'a>],
     /// What is to be logged.
     pub(super) logged: Vec<Rectangle>,
-    pub(super) plan: Plan,
+    pub(super) plan: IoPlan,
     pub(super) draft: &'a mut Draft<'b>,
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
-use shoal_check::{Cost, Depth, Plan, Report, STEP_BYTES_MAX, Verdict, Watch, plan};
+use shoal_check::{Cost, Depth, Report, STEP_BYTES_MAX, Verdict, Watch, WritePlan, plan};
 use shoal_drive::Access;
 use shoal_inventory::{SimulatedDrives, open_drives};
 use shoal_labbook::Recorder;
@@ -124,7 +124,7 @@ impl Checker<'_> {
 }
 
 /// What is going to happen, before it does.
-fn cost_text(plan: &Plan, depth: Depth) -> String {
+fn cost_text(plan: &WritePlan, depth: Depth) -> String {
     let cost: Cost = if depth == Depth::Look { plan.look_cost() } else { plan.cost(depth == Depth::Full) };
     let moved_bytes = u128::from(cost.read_bytes) + u128::from(cost.written_bytes);
     let slow_s = moved_bytes / u128::from(SLOW_BYTES_PER_S) + u128::from(cost.jumps * SLOW_JUMP_NS / 1_000_000_000);

@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use shoal_network::{Findings, LeftOut, LinkSpeed, Offer, Options, Plan};
-use shoal_study::model::Host;
+use shoal_network::{Findings, LeftOut, LinkSpeed, Offer, Options, TransferPlan};
+use shoal_study::model::Machine;
 use shoal_study::run::Heading;
 
 use super::published::BesideDocument;
@@ -31,7 +31,7 @@ pub(crate) struct NetworkDocument {
     /// How long all of it took.
     pub(crate) elapsed_ns: u64,
     /// The machine, which is client and server.
-    pub(crate) host: Host,
+    pub(crate) host: Machine,
     /// What was measured.
     #[serde(flatten)]
     pub(crate) findings: Findings,
@@ -112,7 +112,7 @@ pub(crate) struct NetworkPlanDocument {
 }
 
 impl NetworkPlanDocument {
-    pub(super) fn of(served: String, offer: Offer, options: &Options, plan: &Plan, small_bytes: u64) -> Self {
+    pub(super) fn of(served: String, offer: Offer, options: &Options, plan: &TransferPlan, small_bytes: u64) -> Self {
         Self {
             seed: options.seed,
             served,

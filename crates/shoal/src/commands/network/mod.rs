@@ -12,7 +12,7 @@ mod text;
 
 use std::time::{Duration, Instant};
 
-use shoal_network::{Findings, LinkSpeed, NfsKind, Options, Plan, Protocol};
+use shoal_network::{Findings, LinkSpeed, NfsKind, Options, Protocol, TransferPlan};
 
 pub(crate) use document::{NetworkDocument, NetworkPlanDocument};
 
@@ -85,7 +85,7 @@ fn keep(
     args: &NetworkArgs,
     named: Named,
     options: &Options,
-    plan: Plan,
+    plan: TransferPlan,
 ) -> Result<(Findings, Vec<SmallDocument>), Failure> {
     let mut recorder = labbook::begin(&args.keep, "network");
     let measured = measure(cli, args, named, options, plan);
@@ -102,7 +102,7 @@ fn measure(
     args: &NetworkArgs,
     named: Named,
     options: &Options,
-    plan: Plan,
+    plan: TransferPlan,
 ) -> Result<(Findings, Vec<SmallDocument>), Failure> {
     let has_small = args.preset == Some(Preset::PiZero);
     let mut small = if has_small { small::measure_drives(cli, &named, args.repeat)? } else { Vec::new() };
@@ -121,7 +121,7 @@ fn measure(
 }
 
 /// Sets up the hosts, measures, and takes them away again.
-fn carry_out(cli: &Cli, target: &Target, options: &Options, plan: Plan) -> Result<Findings, Failure> {
+fn carry_out(cli: &Cli, target: &Target, options: &Options, plan: TransferPlan) -> Result<Findings, Failure> {
     let testbed = Testbed::lay(target, options.size_bytes)?;
     let bar = count_bar(cli, plan.steps.len() as u64, "transfers");
     let mut tell = |what: &str, done: usize| {

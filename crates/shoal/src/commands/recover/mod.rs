@@ -16,8 +16,8 @@ use shoal_documents::{ArrayDocument, Extent, Fault, HasFault, verdict_text};
 use shoal_inventory::hold;
 use shoal_md::{Choice, Uuid};
 use shoal_recover::{
-    Content, Group, Overlay, Plan, Reader, Search, apply, changed, content_of, losses, plans, refuse_incomplete, save,
-    unreadable,
+    Content, Group, Overlay, Reader, RecoveryPlan, Search, apply, changed, content_of, losses, plans,
+    refuse_incomplete, save, unreadable,
 };
 use shoal_running::{ClaimError, runner};
 use shoal_volume::{ArrayVolume, Verdict, Volume};
@@ -56,7 +56,7 @@ pub(crate) fn run(cli: &Cli, args: &RecoverArgs) -> Result<(), Failure> {
     }
     let mut arrays = Vec::new();
     for plan in &plans {
-        arrays.push(look_at(cli, &reader, plan, args)?);
+        arrays.push(look(cli, &reader, plan, args)?);
     }
     let problems = search.problems.into_iter().map(|(drive, problem)| ProblemDocument { drive, problem }).collect();
     let document = RecoverDocument { arrays, problems };
@@ -84,7 +84,7 @@ fn by_whom(arrays: &[Uuid], why: impl HasFault + Into<Failure>) -> Failure {
 }
 
 /// The array as it would run, with what its members lack.
-fn described(plan: &Plan, reader: &Reader, content: Option<&Content>) -> Result<ArrayDocument, Failure> {
+fn described(plan: &RecoveryPlan, reader: &Reader, content: Option<&Content>) -> Result<ArrayDocument, Failure> {
     let extent = match content {
         Some(Content { unreadable, .. }) if !unreadable.is_empty() => Extent::Part,
         _ => Extent::Whole,
@@ -94,7 +94,7 @@ fn described(plan: &Plan, reader: &Reader, content: Option<&Content>) -> Result<
     Ok(ArrayDocument::from(&plan.status(reader)?).with_incomplete(&is_incomplete, extent))
 }
 
-fn look_at(cli: &Cli, reader: &Reader, plan: &Plan, args: &RecoverArgs) -> Result<RecoverableDocument, Failure> {
+fn look(cli: &Cli, reader: &Reader, plan: &RecoveryPlan, args: &RecoverArgs) -> Result<RecoverableDocument, Failure> {
     let problem = plan.groups.iter().find_map(|group| group.proposal.as_ref().err()).map(ToString::to_string);
     if let (Some(problem), true) = (&problem, args.save.is_some() || args.apply) {
         return Err(Failure::Failed(problem.clone()));
@@ -133,7 +133,7 @@ fn look_at(cli: &Cli, reader: &Reader, plan: &Plan, args: &RecoverArgs) -> Resul
 }
 
 /// Writes the superblocks that are proposed; whether there were any.
-fn applied(plan: &Plan) -> Result<bool, Failure> {
+fn applied(plan: &RecoveryPlan) -> Result<bool, Failure> {
     let arrays: Vec<_> = plan.groups.iter().map(|group| group.members[0].superblock.array_uuid).collect();
     apply(environment(), plan).map_err(|why| by_whom(&arrays, why))?;
     let is_applied = !plan.mended().is_empty();

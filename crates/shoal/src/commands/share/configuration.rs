@@ -27,7 +27,7 @@ pub(super) fn write(cli: &Cli, record: &Record, directory: &Path) -> Result<(), 
     let interfaces = networks_of_machine().map_err(Failure::failed)?;
     let share = record.share(&interfaces).map_err(Failure::failed)?;
     let directory = std::path::absolute(directory).map_err(Failure::failed)?;
-    let mut plan = Plan { directory, files: Vec::new(), steps: Vec::new() };
+    let mut plan = SharePlan { directory, files: Vec::new(), steps: Vec::new() };
     if record.smb || record.ftp {
         plan.accounts(&share);
     }
@@ -55,13 +55,13 @@ pub(super) fn write(cli: &Cli, record: &Record, directory: &Path) -> Result<(), 
 }
 
 /// What is written, and what is left to be done.
-struct Plan {
+struct SharePlan {
     directory: PathBuf,
     files: Vec<ConfigurationFile>,
     steps: Vec<Step>,
 }
 
-impl Plan {
+impl SharePlan {
     /// Writes a file, to be brought to where it belongs; what is there already is kept beside it.
     fn file(&mut self, name: String, belongs_at: PathBuf, content: &str) -> Result<(), Failure> {
         let path = self.directory.join(name);

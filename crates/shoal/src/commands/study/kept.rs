@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use shoal_bench::{Measurement, Validity, Verdict};
 use shoal_labbook::{ArrayIdentity, DriveIdentity, Measured, Recorder, Target};
 use shoal_study::model::{FaultRecord, FaultState};
-use shoal_study::plan::Plan;
+use shoal_study::plan::StudyPlan;
 use shoal_study::run::Subject;
 
 /// What drives and arrays do while all drives work, and around a fault, is no figure of theirs
@@ -16,7 +16,7 @@ const TOGETHER: &str = "all drives at once";
 /// Who writes a study down.
 pub(super) struct Keeper<'a, 'b> {
     pub(super) recorder: Recorder<'a>,
-    pub(super) plan: &'b Plan,
+    pub(super) plan: &'b StudyPlan,
     /// The drives, in the study's order, as far as they can be known again.
     pub(super) drives: Vec<Option<DriveIdentity>>,
 }

@@ -13,7 +13,7 @@ use shoal_inventory::SimulatedDrives;
 use shoal_labbook::DriveIdentity;
 use shoal_study::bay::Bay;
 use shoal_study::model::{FaultRecord, StudyReport};
-use shoal_study::plan::{Cost, Factors, Plan};
+use shoal_study::plan::{Cost, Factors, StudyPlan};
 use shoal_study::run::{FaultStory, FaultWatch, Heading, Observations, Study, Subject, Watch};
 use shoal_text::{format_count, format_size};
 use shoal_volume::OpenOptions;
@@ -53,7 +53,7 @@ pub(crate) fn run(cli: &Cli, args: &StudyArgs) -> Result<(), Failure> {
     let bay = PathBay::new(cli.io_engine(), &args.drives)?;
     let factors = factors::from_args(&args.plan, bay.drives())?;
     // What makes no study is told before what the drives hold.
-    Plan::new(factors.clone(), bay.drives()).map_err(Failure::usage)?;
+    StudyPlan::new(factors.clone(), bay.drives()).map_err(Failure::usage)?;
     check_overwritable(&args.drives, &ArrayArgs::default(), args.force)?;
     let identities = bay.identities().to_vec();
     if by_kernel {
@@ -68,7 +68,7 @@ fn run_on<B: Bay>(
     bay: &B,
     (factors, drives): (Factors, Vec<Option<DriveIdentity>>),
 ) -> Result<(), Failure> {
-    let plan = Plan::new(factors, bay.drives()).map_err(Failure::usage)?;
+    let plan = StudyPlan::new(factors, bay.drives()).map_err(Failure::usage)?;
     let cost = cost(&plan, bay, ASSUMED_BYTES_PER_S, !args.no_fault);
     announce(&plan, bay, ASSUMED_BYTES_PER_S, &cost);
     if args.dry_run {
@@ -94,7 +94,7 @@ fn run_on<B: Bay>(
 fn keep<B: Bay>(
     cli: &Cli,
     args: &StudyArgs,
-    plan: &Plan,
+    plan: &StudyPlan,
     bay: &B,
     drives: Vec<Option<DriveIdentity>>,
     interrupt: &AtomicBool,
@@ -114,20 +114,20 @@ fn keep<B: Bay>(
 }
 
 /// What a plan costs, with a member's failure and rebuild if that follows.
-pub(crate) fn cost<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, with_fault: bool) -> Cost {
+pub(crate) fn cost<B: Bay>(plan: &StudyPlan, bay: &B, bytes_per_s: u64, with_fault: bool) -> Cost {
     let cost = Cost::estimate(plan, bay.drives().len(), bytes_per_s);
     if with_fault { cost.with_fault_story(story_bytes(plan, bay), bytes_per_s) } else { cost }
 }
 
 /// So much of each drive is written when a member fails and is rebuilt.
-fn story_bytes<B: Bay>(plan: &Plan, bay: &B) -> u64 {
+fn story_bytes<B: Bay>(plan: &StudyPlan, bay: &B) -> u64 {
     let limit = plan.factors.drive_bytes_limit;
     let share = |kept_bytes: u64| (kept_bytes / bay.drives().len().max(1) as u64).max(STORY_BYTES_MIN);
     bay.kept_bytes_max().map_or(limit, |kept_bytes| limit.min(share(kept_bytes)))
 }
 
 /// Tells what will be done, and what it costs, on standard error.
-pub(crate) fn announce<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, cost: &Cost) {
+pub(crate) fn announce<B: Bay>(plan: &StudyPlan, bay: &B, bytes_per_s: u64, cost: &Cost) {
     let [kind, time] = if bay.simulated().is_some() { ["simulated ", " of virtual time"] } else { ["", ""] };
     output::warn(&format!(
         "{}, {}, {}, seed {}: about {}{time} if the drives do {} MB/s, and about {} written to each then; faster drives are written more",
@@ -145,7 +145,7 @@ pub(crate) fn announce<B: Bay>(plan: &Plan, bay: &B, bytes_per_s: u64, cost: &Co
 }
 
 /// What [`announce`] tells, as a document.
-fn plan_document<B: Bay>(plan: &Plan, bay: &B, cost: Cost) -> PlanDocument {
+fn plan_document<B: Bay>(plan: &StudyPlan, bay: &B, cost: Cost) -> PlanDocument {
     PlanDocument {
         seed: plan.factors.seed,
         arrays: u32::try_from(plan.arrays.len()).unwrap_or(u32::MAX),
@@ -165,7 +165,7 @@ fn plan_document<B: Bay>(plan: &Plan, bay: &B, cost: Cost) -> PlanDocument {
 /// Carries a plan out, if asked for lets a member fail and be rebuilt afterwards, and concludes.
 pub(crate) fn carry_out<B: Bay>(
     cli: &Cli,
-    plan: &Plan,
+    plan: &StudyPlan,
     bay: &B,
     (bytes_per_s, with_fault): (u64, bool),
     interrupt: &AtomicBool,
@@ -173,7 +173,7 @@ pub(crate) fn carry_out<B: Bay>(
 ) -> Result<StudyReport, Failure> {
     let heading = heading(cli, bay)?;
     let bar = study_bar(cli);
-    let mut tell = |progress: &shoal_study::run::Progress| {
+    let mut tell = |progress: &shoal_study::run::StudyProgress| {
         bar.set_position(u64::from(progress.done_per_mille));
         let left = HumanDuration(std::time::Duration::from_nanos(progress.left_ns));
         bar.set_message(format!("{left} left: {}", progress.what));
@@ -198,7 +198,7 @@ pub(crate) fn carry_out<B: Bay>(
 
 /// Lets a member fail and be rebuilt, if there are drives enough for that.
 fn tell_story<B: Bay>(
-    plan: &Plan,
+    plan: &StudyPlan,
     bay: &B,
     open: &OpenOptions,
     observations: &mut Observations,

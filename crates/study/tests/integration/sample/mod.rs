@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use shoal_bench::{Measurement, TargetDescription, TargetKind};
 use shoal_study::model::{
     Analysis, ArrayResult, Configuration, DriveDescription, DriveMeasurement, DriveMeasurements, FORMAT,
-    FORMAT_VERSION, FaultPhase, FaultRecord, FaultState, Host, Metric, StudyReport, TogetherRun, Verification,
+    FORMAT_VERSION, FaultPhase, FaultRecord, FaultState, Machine, Metric, StudyReport, TogetherRun, Verification,
 };
 
 const METRICS: [Metric; 4] = [Metric::SequentialRead, Metric::SequentialWrite, Metric::RandomRead, Metric::RandomWrite];
@@ -76,8 +76,8 @@ pub(crate) fn study() -> StudyReport {
     report
 }
 
-fn host() -> Host {
-    Host {
+fn host() -> Machine {
+    Machine {
         os: "Debian GNU/Linux 13 (trixie)".to_owned(),
         kernel: "Linux 6.12.30".to_owned(),
         cpu_model: "ARM Cortex-A76".to_owned(),
