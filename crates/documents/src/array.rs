@@ -166,6 +166,10 @@ pub struct LeftOutDocument {
     pub drive: String,
     /// Why.
     pub reason: String,
+    /// What it has lost nobody knows: it comes back only by being filled anew, as a whole. Left out
+    /// if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spoilt: bool,
 }
 
 /// An array's condition.
@@ -351,7 +355,8 @@ impl From<&LeftOut> for LeftOutDocument {
             Cause::BadBlocks { problem } => format!("its bad-block log cannot be used: {problem}"),
             Cause::Out => "it failed or was replaced; `shoal remove --member` lets it go".to_owned(),
         };
-        Self { drive: left_out.name.clone(), reason }
+        let spoilt = matches!(&left_out.cause, Cause::Suspicion(suspicion) if suspicion.given_up().is_some());
+        Self { drive: left_out.name.clone(), reason, spoilt }
     }
 }
 

@@ -29,6 +29,11 @@ pub struct StateDocument {
     /// The process that runs the array; left out if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<RunningDocument>,
+    /// The process that has its image files, and that cannot be asked from here: another user's,
+    /// one with another runtime directory, or a command that is at work. 0 is one in another
+    /// container. Left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<u32>,
     /// That its requests wait for drives which have gone away; left out while it can be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<PauseDocument>,
@@ -50,6 +55,7 @@ impl StateDocument {
             background: None,
             scrub: None,
             running: None,
+            held_by: None,
             paused: None,
             attached: None,
             simulated: None,
@@ -58,7 +64,7 @@ impl StateDocument {
 
     /// Whether nobody runs it.
     pub fn is_at_rest(&self) -> bool {
-        self.running.is_none() && self.engine.is_none()
+        self.running.is_none() && self.engine.is_none() && self.held_by.is_none()
     }
 }
 

@@ -152,6 +152,7 @@ impl Host {
             background,
             scrub,
             running: None,
+            held_by: None,
             paused: self.array.pause(),
             attached: None,
             simulated,

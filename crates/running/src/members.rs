@@ -79,7 +79,7 @@ pub(crate) fn unused(array: &ArrayStatus, newcomer: Option<&Path>) -> Vec<String
     let has_bitmap = array.consistency == Some(Consistency::Bitmap);
     let is_of_arrays = array.members.iter().any(|member| matches!(member.on, Some(MemberOn::Array(_))));
     let own = array.left_out.iter().filter(|left_out| lacks_one && !is_told(left_out)).map(|left_out| {
-        let LeftOutDocument { drive, reason } = LeftOutDocument::from(left_out);
+        let LeftOutDocument { drive, reason, .. } = LeftOutDocument::from(left_out);
         let mend = match left_out.cause {
             Cause::Verdict(Verdict::Stale { .. } | Verdict::Faulty) if is_of_arrays => {
                 "; `shoal re-add --drive DRIVE MEMBER...`, with one of its drives and all of them given, brings it back"

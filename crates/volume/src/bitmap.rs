@@ -2,8 +2,9 @@
 //!
 //! Every member in sync has a copy. A set bit on any of them counts, as an announcement may have
 //! been cut short, and a clearing may have been, too: either way the chunk is in sync already, and
-//! a needless resync harms nobody. Copies that lack bits, cannot be read, or are not believed are
-//! written anew before the array relies on them.
+//! a needless resync harms nobody. Copies that cannot be read, or are not believed, are written anew
+//! before the array relies on them. One that is believed and lacks bits gets them as it is: were it
+//! marked as stale meanwhile, a power cut could take bits with it that it alone has.
 
 use shoal_array::{Array, Config, Fault, Geometry, Instant, MemberIo, MemberState, Regions, Role, Shape, ShapeError};
 use shoal_md::{
@@ -30,14 +31,16 @@ pub(crate) struct KeptBitmap {
     bitmap: Bitmap,
     /// Its clear bits mean something.
     is_believed: bool,
-    /// The candidates whose own copy is the same.
-    whole: Vec<usize>,
+    /// The candidates whose own copy is believed: it has no bit that this one lacks.
+    believed: Vec<usize>,
+    /// Those of them whose copy is the same.
+    complete: Vec<usize>,
 }
 
 impl KeptBitmap {
     /// What a candidate's copy is worth.
     pub(crate) fn copy(&self, candidate: usize) -> BitmapCopy {
-        if self.whole.contains(&candidate) { BitmapCopy::Whole } else { BitmapCopy::Due }
+        if self.believed.contains(&candidate) { BitmapCopy::Whole } else { BitmapCopy::Due }
     }
 
     /// What is not known to be in sync; none if that is nowhere known.
@@ -48,7 +51,7 @@ impl KeptBitmap {
     /// Keeps it from now on. Where not all members in sync have every bit, all are to be announced
     /// again.
     pub(crate) fn into_intent(self, assembly: &Assembly, now: Instant) -> Intent {
-        let is_announced = in_sync(assembly).iter().all(|candidate| self.whole.contains(candidate));
+        let is_announced = in_sync(assembly).iter().all(|candidate| self.complete.contains(candidate));
         Intent::new(now, self.bitmap, is_announced)
     }
 }
@@ -136,7 +139,7 @@ fn merged(copies: Vec<(usize, Bitmap)>, assembly: &Assembly) -> Option<KeptBitma
         bitmap.header.array_uuid = array.array_uuid;
         bitmap.header.events_cleared = array.events;
         bitmap.header.set_stale(false);
-        return Some(KeptBitmap { bitmap, is_believed: false, whole: Vec::new() });
+        return Some(KeptBitmap { bitmap, is_believed: false, believed: Vec::new(), complete: Vec::new() });
     };
     let mut bitmap = freshest.clone();
     let alike = |copy: &Bitmap| copy.header.chunk_bytes == freshest.header.chunk_bytes;
@@ -144,9 +147,14 @@ fn merged(copies: Vec<(usize, Bitmap)>, assembly: &Assembly) -> Option<KeptBitma
         bitmap.set_regions(&copy.regions());
         bitmap.header.events_cleared = bitmap.header.events_cleared.max(copy.header.events_cleared);
     }
-    let is_whole = |copy: &Bitmap| alike(copy) && copy.count() == bitmap.count();
-    let whole = believed.iter().filter(|(_, copy)| is_whole(copy)).map(|(candidate, _)| *candidate).collect();
-    Some(KeptBitmap { bitmap, is_believed: true, whole })
+    let (mut whole, mut complete) = (Vec::new(), Vec::new());
+    for (candidate, copy) in believed.iter().filter(|(_, copy)| alike(copy)) {
+        whole.push(*candidate);
+        if copy.count() == bitmap.count() {
+            complete.push(*candidate);
+        }
+    }
+    Some(KeptBitmap { bitmap, is_believed: true, believed: whole, complete })
 }
 
 /// A member's copy of the bitmap of an array over `sync_bytes`.

@@ -45,6 +45,23 @@ impl FileLock {
     }
 }
 
+/// The process that has this file alone, by the kernel's table of locks; none if nobody has. One in
+/// another container is 0. Nothing is locked to find out.
+pub(super) fn holder_of(file: &File) -> Option<u32> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    let table = std::fs::read_to_string("/proc/locks").ok()?;
+    let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    holder_in(&table, &format!("{major:02x}:{minor:02x}:{}", stat.st_ino))
+}
+
+/// Lines as `3: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF`: proc_locks(5).
+fn holder_in(table: &str, file: &str) -> Option<u32> {
+    table.lines().find_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, "FLOCK", _, "WRITE", process, place, ..] if place == file => process.parse().ok(),
+        _ => None,
+    })
+}
+
 /// Tries again for a moment while somebody else has what is claimed.
 pub(crate) fn patiently<T>(mut claim: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     for _ in 0..PATIENCE_TRIES {
@@ -60,5 +77,27 @@ impl Drop for FileLock {
     fn drop(&mut self) {
         // If this fails, the lock ends with the file.
         let _ = flock(&*self.0, FlockOperation::Unlock);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail by panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_a_file_is_found_in_the_table() {
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        assert_eq!(holder_of(&file), None);
+        let shared = FileLock::take(&file, Kind::Shared).unwrap();
+        assert_eq!(holder_of(&file), None, "readers are in nobody's way");
+        drop(shared);
+        let locked = FileLock::take(&file, Kind::Alone).unwrap();
+        if locked.is_some() {
+            assert_eq!(holder_of(&file), Some(std::process::id()));
+        }
+        let table = "1: FLOCK  ADVISORY  WRITE 7 fd:00:12 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 9 fd:00:12 0 EOF\n";
+        assert_eq!((holder_in(table, "fd:00:12"), holder_in(table, "fd:00:1")), (Some(7), None));
+        assert_eq!(holder_in("POSIX\n2: FLOCK", "fd:00:12"), None);
     }
 }

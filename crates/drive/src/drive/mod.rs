@@ -167,6 +167,12 @@ impl Drive {
         if self.lock.is_some() { Ok(()) } else { self.lock(lock::Kind::Shared) }
     }
 
+    /// The process that has this file alone, as whoever runs an array of files does; none of block
+    /// devices. One in another container is 0.
+    pub fn holder(&self) -> Option<u32> {
+        if self.kind() == DriveKind::File { lock::holder_of(&self.file) } else { None }
+    }
+
     fn lock(&mut self, kind: lock::Kind) -> Result<(), OpenError> {
         if self.kind() == DriveKind::File {
             let locked = lock::FileLock::take(&self.file, kind);

@@ -13,7 +13,7 @@ use shoal_md::Uuid;
 use shoal_running::{kernel_state, running_arrays};
 use shoal_text::{Outside, format_size};
 
-use super::status::{at_rest, attached_state};
+use super::status::{at_rest, attached_state, held_text};
 use crate::args::{ArrayArgs, Cli, ListArgs};
 use crate::attaching::attachments;
 use crate::exit::Failure;
@@ -119,7 +119,7 @@ fn state_of(cli: &Cli, found: &Listed) -> Result<StateDocument, Failure> {
     let array = ArrayArgs { drives: found.paths.clone(), uuid: Some(found.array), ..ArrayArgs::default() };
     match kernel_state(&cli.setup()?, &array.named())? {
         Some(state) => Ok(state),
-        None => Ok(StateDocument::at_rest(at_rest(cli, &array)?)),
+        None => at_rest(cli, &array),
     }
 }
 
@@ -171,7 +171,7 @@ fn now(state: &StateDocument) -> String {
         (_, Some(engine)) => format!("{}, {}", engine.name, engine.device),
         (Some(running), None) if state.paused.is_some() => format!("paused, process {}", running.process_id),
         (Some(running), None) => format!("runs, process {}", running.process_id),
-        (None, None) => "at rest".to_owned(),
+        (None, None) => state.held_by.map_or("at rest".to_owned(), held_text),
     };
     let Some(AttachedDocument { attachment, standing }) = &state.attached else { return runner };
     let places = attachment.mounted_at().unwrap_or_default();

@@ -11,7 +11,7 @@ use shoal_documents::{
     ArrayDocument, AttachedDocument, BackgroundDocument, EngineDocument, HealthDocument, MemberDocument,
     MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
 };
-use shoal_drive::Access;
+use shoal_drive::{Access, Drive};
 use shoal_inventory::{Purpose, host_memory, last_seen, members_to_show, open_drives};
 use shoal_running::kernel_state;
 use shoal_text::{Outside, format_age_s, format_count, format_rate, format_size};
@@ -59,8 +59,7 @@ pub(super) fn state_of_array(cli: &Cli, array: &ArrayArgs) -> Result<StateDocume
     if let Some(state) = kernel_state(&cli.setup()?, &array.named())? {
         return Ok(state);
     }
-    let array = at_rest(cli, array)?;
-    Ok(StateDocument::at_rest(array))
+    at_rest(cli, array)
 }
 
 /// With what the array is to this machine, which whoever runs it does not know.
@@ -83,9 +82,10 @@ pub(super) fn attached_state(attachments: &[Attachment], state: StateDocument) -
 }
 
 /// An array that nobody runs, as its drives tell.
-pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<ArrayDocument, Failure> {
+pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<StateDocument, Failure> {
     let shown = members_to_show(environment(), &array.named())?;
     let drives = open_drives(&shown.paths, Access::Read)?;
+    let held_by = drives.iter().find_map(Drive::holder);
     let opened = join(cli, drives, 1, 4096)?;
     let options = open_options(cli, false, false)?;
     let memory = host_memory(environment(), Purpose::Look);
@@ -98,10 +98,11 @@ pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<ArrayDocument, Fai
     }
     let doubt = doubt.map(|doubt| doubt.to_string());
     let document = ArrayDocument { doubt, ..ArrayDocument::from(&status) };
-    if shown.is_all(document.drive_count()) {
-        return Ok(document);
-    }
-    Ok(document.with_unnamed(&|uuid, role| shown.is_counted_on(uuid, role)))
+    let array = match shown.is_all(document.drive_count()) {
+        true => document,
+        false => document.with_unnamed(&|uuid, role| shown.is_counted_on(uuid, role)),
+    };
+    Ok(StateDocument { held_by, ..StateDocument::at_rest(array) })
 }
 
 /// An array and what goes on in it as text.
@@ -129,10 +130,21 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
         let rate = bytes_per_s.map_or(String::new(), |rate| format!(", {}", format_rate(rate)));
         writeln!(text, "  {work}: {per_cent} %, {} of {}{rate}", format_size(*done_bytes), format_size(*total_bytes))?;
     }
+    if let Some(process) = document.held_by {
+        writeln!(text, "  {}: the above is what its drives said last", held_text(process))?;
+    }
     if document.is_at_rest() {
         next_step::at_rest(&document.array).iter().try_for_each(|step| writeln!(text, "  {step}"))?;
     }
     document.running.as_ref().map_or(Ok(()), |running| tell_of_running(text, document, running))
+}
+
+/// Who has it that is not reached from here.
+pub(super) fn held_text(process: u32) -> String {
+    match process {
+        0 => "in use by a process in another container".to_owned(),
+        process => format!("in use by process {process}, which cannot be asked from here"),
+    }
 }
 
 /// What it waits for, and for how long.

@@ -5,7 +5,7 @@ use shoal_drive::{Access, Drive, IoLoop};
 use shoal_volume::{BufferPlan, GrowOptions, Grown, RealWorld, grow};
 
 use crate::running::server::Server;
-use crate::support::{Bay, names};
+use crate::support::{Bay, Ran, names};
 
 fn rows(list: &Value) -> Vec<(String, String)> {
     // The host's name stands before a colon.
@@ -82,6 +82,27 @@ fn an_array_is_found_by_its_name() {
     std::fs::remove_file(bay.path("brook")).unwrap();
     bay.done("rename lake brook");
     bay.refused("status brook", 2, &["several arrays are called brook", "--uuid"]);
+}
+
+#[test]
+fn an_array_that_a_process_out_of_reach_runs_is_not_at_rest() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --name pond d0 d1");
+    let server = Server::start(&bay, "d0 d1");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let run = |line: &str| {
+        let mut command = bay.command(line.split(' '));
+        Ran::of(command.env("SHOAL_RUNTIME_DIRECTORY", elsewhere.path()).output().unwrap())
+    };
+    let who = format!("in use by process {}, ", server.process_id());
+    for line in ["list --scan .", "list", "status d0"] {
+        let ran = run(line);
+        let text = String::from_utf8(ran.stdout).unwrap();
+        assert!(text.contains(&who) && !text.contains("at rest"), "{line}: {text} {}", ran.stderr);
+    }
+    assert_eq!(run("--json status d0").json()["held_by"], server.process_id());
+    drop(server);
+    assert!(!bay.json("status d0 d1").as_object().unwrap().contains_key("held_by"));
 }
 
 #[test]

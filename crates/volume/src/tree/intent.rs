@@ -117,7 +117,7 @@ impl Intent {
         let none = none_of(&bitmap);
         let mut intent = Self {
             unannounced: if is_announced { none.clone() } else { bitmap.regions() },
-            is_urgent: false,
+            is_urgent: !is_announced && bitmap.count() > 0,
             announcing: none.clone(),
             held: Vec::new(),
             in_flight: Vec::new(),

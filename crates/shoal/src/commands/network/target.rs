@@ -58,8 +58,7 @@ impl Target {
 
     /// An array that nobody runs.
     pub(super) fn at_rest(cli: &Cli, named: &ArrayArgs) -> Result<Self, Failure> {
-        let array = at_rest(cli, named)?;
-        let state = Box::new(StateDocument::at_rest(array));
+        let state = Box::new(at_rest(cli, named)?);
         Ok(Self::Array { members: absolute(&member_paths(named)?)?, state })
     }
 

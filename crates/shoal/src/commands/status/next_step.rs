@@ -10,8 +10,9 @@ pub(super) fn filling_text(array: &ArrayDocument) -> Option<String> {
             "the array inside that is missing comes back with {again}: one of its drives, and all of them given"
         ));
     }
+    let is_spoilt = array.left_out.iter().any(|left_out| left_out.spoilt);
     let former = match array.consistency_policy {
-        Some(ConsistencyDocument::Bitmap) => "`shoal re-add --drive DRIVE MEMBER...`",
+        Some(ConsistencyDocument::Bitmap) if !is_spoilt => "`shoal re-add --drive DRIVE MEMBER...`",
         _ => "`shoal add --force --drive DRIVE MEMBER...`",
     };
     let new = "`shoal add --drive DRIVE MEMBER...`";

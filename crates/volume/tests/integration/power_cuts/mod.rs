@@ -8,6 +8,7 @@
 //!
 //! `SHOAL_SEED=N` and `SHOAL_ORDERS=N` tell every story in N orders of answers from a seed on (for
 //! longer hunts). `SHOAL_SHARE=K/N` cuts at each Nth place.
+mod bitmap;
 mod content;
 mod cut;
 mod frames;
