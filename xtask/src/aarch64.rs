@@ -3,9 +3,7 @@
 //!
 //! The emulator runs NEON, so the kernels that a Raspberry Pi would use are held against the scalar
 //! reference here. Engine, format, memory, simulator and volume follow: what they assume of words
-//! and alignment holds there too, or a test fails. Then the program itself is built, and tried by the
-//! tests of the command line that ask nothing of a kernel: they run here, and what they start runs
-//! there. Speed under it means nothing.
+//! and alignment holds there too, or a test fails. Speed under it means nothing.
 
 use crate::process;
 use anyhow::Result;
@@ -32,11 +30,6 @@ const ENGINE: &[&str] = &[
     "shoal-volume",
     "--lib",
 ];
-/// Tests of the command line that start nothing but the program, which starts nothing itself.
-const PROGRAM: &str =
-    "binary_id(shoal::integration) & default() & test(/^(arrays|lists|memory|recover|rename|scrubs|wipe)::/)";
-/// What the program is linked with, of Debian 12.
-const OPENSSL: &str = "target/openssl/arm64";
 /// Where `scripts/setup test` unpacks the standard library when the toolchain cannot bring its own.
 const UNPACKED: &str = "target/aarch64-sysroot/usr";
 
@@ -57,39 +50,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         return Ok(());
     }
     for tests in [PARITY, ENGINE] {
-        let mut test = cargo(root, library);
+        let mut test = Command::new(env!("CARGO"));
+        test.args(["test", "--locked", "--target", TARGET]).args(tests).current_dir(root);
+        test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
         test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{emulator} -L {C_LIBRARY}"));
-        process::pass(test.args(["test", "--locked", "--target", TARGET]).args(tests))?;
+        if let Library::Unpacked(sysroot) = library {
+            test.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
+        }
+        process::pass(&mut test)?;
     }
-    program(root, emulator, library)
-}
-
-/// cargo with what it needs for the other processor.
-fn cargo(root: &Path, library: &Library) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root).env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
-    if let Library::Unpacked(sysroot) = library {
-        cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
-    }
-    cargo
-}
-
-/// Builds the program, and runs the tests of the command line with it.
-fn program(root: &Path, emulator: &str, library: &Library) -> Result<()> {
-    let openssl = root.join(OPENSSL);
-    if !openssl.is_dir() {
-        println!("SKIPPED: the program on aarch64 needs {OPENSSL}, which `scripts/setup test` brings");
-        return Ok(());
-    }
-    let mut build = cargo(root, library);
-    build.env("OPENSSL_INCLUDE_DIR", openssl.join("include")).env("OPENSSL_LIB_DIR", openssl.join("lib"));
-    process::pass(build.args(["build", "--locked", "--target", TARGET, "--package", "shoal", "--bin", "shoal"]))?;
-    let libraries = openssl.join("lib");
-    let program = crate::target_directory(root).join(TARGET).join("debug/shoal");
-    let words = format!("{emulator} -E LD_LIBRARY_PATH={} -L {C_LIBRARY} {}", libraries.display(), program.display());
-    let mut test = Command::new(env!("CARGO"));
-    test.args(["nextest", "run", "--workspace", "--locked", "-E", PROGRAM]);
-    process::pass(test.current_dir(root).env("SHOAL_TEST_PROGRAM", words))
+    Ok(())
 }
 
 /// Where the standard library for aarch64 is.

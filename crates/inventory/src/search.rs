@@ -129,11 +129,12 @@ pub fn named_drives(environment: &Environment, named: &Named) -> Result<Vec<Path
 pub fn member_paths(environment: &Environment, named: &Named) -> Result<Vec<PathBuf>, SearchError> {
     match (&named.scan, &named.uuid) {
         (Some(directory), _) => paths_among(environment, named, &files_in(directory)?),
-        (None, Some(_)) => match paths_among(environment, named, &machine_drives()) {
+        (None, Some(_)) if named.drives.is_empty() => match paths_among(environment, named, &machine_drives()) {
             // It may be one of files.
             Err(SearchError::Nowhere { .. }) => paths_among(environment, named, &usual_places(environment)),
             found => found,
         },
+        (None, Some(_)) => paths_among(environment, named, &usual_places(environment)),
         (None, None) => Ok(named.drives.clone()),
     }
 }

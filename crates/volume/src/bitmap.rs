@@ -2,9 +2,9 @@
 //!
 //! Every member in sync has a copy. A set bit on any of them counts, as an announcement may have
 //! been cut short, and a clearing may have been, too: either way the chunk is in sync already, and
-//! a needless resync harms nobody. Copies that cannot be read, or are not believed, are written anew
-//! before the array relies on them. One that is believed and lacks bits gets them as it is: were it
-//! marked as stale meanwhile, a power cut could take bits with it that it alone has.
+//! a needless resync harms nobody. Copies that cannot be read, or are not believed, are written
+//! anew before the array relies on them. One that is believed and lacks bits gets them as it is:
+//! were it marked as stale meanwhile, a power cut could take bits with it that it alone has.
 
 use shoal_array::{Array, Config, Fault, Geometry, Instant, MemberIo, MemberState, Regions, Role, Shape, ShapeError};
 use shoal_md::{

@@ -52,6 +52,14 @@ pub(super) fn holder_of(file: &File) -> Option<u32> {
     let table = std::fs::read_to_string("/proc/locks").ok()?;
     let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     holder_in(&table, &format!("{major:02x}:{minor:02x}:{}", stat.st_ino))
+        .filter(|&process| process == 0 || lives(process))
+}
+
+/// Whether a process has not ended: the locks of one that has go a moment later.
+fn lives(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    // The name, which may be anything, stands in brackets before the state.
+    stat.is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z')))
 }
 
 /// Lines as `3: FLOCK  ADVISORY  WRITE 4711 fd:00:1234 0 EOF`: proc_locks(5).

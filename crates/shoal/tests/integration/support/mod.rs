@@ -27,16 +27,6 @@ pub(crate) struct Bay {
     runtime: tempfile::TempDir,
 }
 
-/// The program that is tested: cargo's, or what `SHOAL_TEST_PROGRAM` starts, as an emulator with
-/// one for another processor.
-fn program() -> Command {
-    let words = std::env::var("SHOAL_TEST_PROGRAM").unwrap_or_default();
-    let mut words = words.split_whitespace();
-    let mut command = Command::new(words.next().unwrap_or(env!("CARGO_BIN_EXE_shoal")));
-    command.args(words);
-    command
-}
-
 /// What a run of the program left behind.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -83,7 +73,7 @@ impl Bay {
 
     /// Starts the program in the bay, so that drives are named as people name them.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
-        let mut command = program();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
         command.args(arguments).current_dir(self.directory.path());
         command.env("SHOAL_RUNTIME_DIRECTORY", self.runtime()).env("SHOAL_STATE_DIRECTORY", self.state());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
