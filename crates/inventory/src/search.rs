@@ -73,6 +73,14 @@ pub enum SearchError {
         /// What lies there.
         arrays: Vec<Uuid>,
     },
+    /// A drive that was given belongs to another array than was named.
+    #[error("{} is no member of array {array}: give its members alone, or the array that the drive belongs to", drive.display())]
+    OfAnother {
+        /// The drive.
+        drive: PathBuf,
+        /// The array that was named.
+        array: Uuid,
+    },
     /// Several arrays have the name.
     #[error("several arrays are called {name}: say which with --uuid: {}", list(arrays))]
     SeveralNamed {
@@ -100,6 +108,7 @@ impl HasFault for SearchError {
             | Self::NoneInDirectory { .. }
             | Self::SeveralInDirectory { .. }
             | Self::SeveralNamed { .. }
+            | Self::OfAnother { .. }
             | Self::Nowhere { .. } => Fault::Usage,
         }
     }
@@ -162,15 +171,20 @@ fn paths_among(environment: &Environment, named: &Named, places: &[PathBuf]) -> 
             put(&mut groups, seen);
         }
     }
-    arrays.extend(named.uuid);
+    if let Some(array) = named.uuid {
+        let paths = paths_of(groups, &[array]);
+        let other =
+            named.drives.iter().find(|drive| !paths.contains(drive) && known.iter().any(|(_, path)| path == *drive));
+        return match other {
+            Some(drive) => Err(SearchError::OfAnother { drive: drive.clone(), array }),
+            None if paths.is_empty() => Err(SearchError::Nowhere { array }),
+            None => Ok(paths),
+        };
+    }
     if let (Some(directory), true) = (&named.scan, arrays.is_empty()) {
         arrays.push(only_array(directory, &groups)?);
     }
-    let paths = paths_of(groups, &arrays);
-    match named.uuid {
-        Some(array) if paths.is_empty() => Err(SearchError::Nowhere { array }),
-        _ => Ok(paths),
-    }
+    Ok(paths_of(groups, &arrays))
 }
 
 /// The one array, or array of arrays, whose members lie in a directory.

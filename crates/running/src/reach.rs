@@ -94,8 +94,9 @@ pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Resul
         return Ok(None);
     }
     if let Some(uuid) = address.named.uuid {
-        let reached = reach_at_usual_place(environment, uuid)?;
-        return Ok(reached.map(|(client, _)| Box::new(client) as Box<dyn Handle>));
+        let Some((client, socket)) = reach_at_usual_place(environment, uuid)? else { return Ok(None) };
+        refuse_others(environment, look(environment, &address.named.drives), &client, &socket)?;
+        return Ok(Some(Box::new(client)));
     }
     let drives = named_drives(environment, &address.named)?;
     let looks = look(environment, &drives);
@@ -135,12 +136,26 @@ fn check_drives(
     socket: &Path,
 ) -> Result<(), ReachError> {
     let there: Vec<_> = drives.iter().filter(|drive| is_there(drive)).cloned().collect();
+    let mut looks = Vec::new();
     for looked in look(environment, &there) {
-        let asked = match looked {
-            Look::Member(seen) => seen.superblock.array_uuid,
+        match looked {
             Look::No(why) => return Err(why.into()),
-            Look::Silent => continue,
-        };
+            looked => looks.push(looked),
+        }
+    }
+    refuse_others(environment, looks, client, socket)
+}
+
+/// Refuses drives that say that they are another array's than the one that runs.
+fn refuse_others(
+    environment: &Environment,
+    looks: Vec<Look>,
+    client: &Client,
+    socket: &Path,
+) -> Result<(), ReachError> {
+    for looked in looks {
+        let Look::Member(seen) = looked else { continue };
+        let asked = seen.superblock.array_uuid;
         let place = place::socket_of(environment, &asked.to_string());
         let is_home = std::fs::canonicalize(socket).is_ok_and(|socket| leads_home(&place, &socket, client.array()));
         if !client.array().includes(asked) && !is_home {

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Stat, flock};
 use rustix::io::Errno;
 
 /// A ring that a process left open at its end lets go of its files a moment later than the process
@@ -45,10 +45,9 @@ impl FileLock {
     }
 }
 
-/// The process that has this file alone, by the kernel's table of locks; none if nobody has. One in
-/// another container is 0. Nothing is locked to find out.
-pub(super) fn holder_of(file: &File) -> Option<u32> {
-    let stat = rustix::fs::fstat(file).ok()?;
+/// The process that has the file of this state alone, by the kernel's table of locks; none if
+/// nobody has. One in another container is 0. Nothing is locked to find out.
+pub(crate) fn holder_of(stat: &Stat) -> Option<u32> {
     let table = std::fs::read_to_string("/proc/locks").ok()?;
     let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     holder_in(&table, &format!("{major:02x}:{minor:02x}:{}", stat.st_ino))
@@ -96,13 +95,14 @@ mod tests {
     #[test]
     fn who_has_a_file_is_found_in_the_table() {
         let file = Arc::new(tempfile::tempfile().unwrap());
-        assert_eq!(holder_of(&file), None);
+        let holder = || holder_of(&rustix::fs::fstat(&file).unwrap());
+        assert_eq!(holder(), None);
         let shared = FileLock::take(&file, Kind::Shared).unwrap();
-        assert_eq!(holder_of(&file), None, "readers are in nobody's way");
+        assert_eq!(holder(), None, "readers are in nobody's way");
         drop(shared);
         let locked = FileLock::take(&file, Kind::Alone).unwrap();
         if locked.is_some() {
-            assert_eq!(holder_of(&file), Some(std::process::id()));
+            assert_eq!(holder(), Some(std::process::id()));
         }
         let table = "1: FLOCK  ADVISORY  WRITE 7 fd:00:12 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 9 fd:00:12 0 EOF\n";
         assert_eq!((holder_in(table, "fd:00:12"), holder_in(table, "fd:00:1")), (Some(7), None));

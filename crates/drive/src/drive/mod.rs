@@ -25,7 +25,7 @@ use crate::identity::hardware;
 use crate::survey::in_use;
 pub(crate) use key::DeviceNumber;
 pub use key::DriveKey;
-pub(crate) use lock::patiently;
+pub(crate) use lock::{holder_of, patiently};
 pub use order::WriteOrder;
 
 /// What a drive is opened for.
@@ -170,7 +170,8 @@ impl Drive {
     /// The process that has this file alone, as whoever runs an array of files does; none of block
     /// devices. One in another container is 0.
     pub fn holder(&self) -> Option<u32> {
-        if self.kind() == DriveKind::File { lock::holder_of(&self.file) } else { None }
+        let stat = (self.kind() == DriveKind::File).then(|| rustix::fs::fstat(&self.file).ok())??;
+        lock::holder_of(&stat)
     }
 
     fn lock(&mut self, kind: lock::Kind) -> Result<(), OpenError> {

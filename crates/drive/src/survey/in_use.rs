@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::DriveKey;
-use crate::drive::{DeviceNumber, patiently};
+use crate::drive::{DeviceNumber, holder_of, patiently};
 use crate::mounts::{Mount, mounts, unescaped};
 
 /// The first use, if there is any, in a few words.
@@ -17,11 +17,17 @@ pub(crate) fn describe(path: &Path) -> Option<String> {
     uses_of(path).into_iter().next()
 }
 
-/// The first program that has it open, in a few words. Those of other users are seen by root only.
+/// The program that has it alone, or else the first one that has it open, in a few words. Those of
+/// other users are seen by root only.
 pub(crate) fn describe_program(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
+    let holder = rustix::fs::stat(&path).ok().and_then(|stat| holder_of(&stat));
+    if let Some(name) = holder.and_then(|it| std::fs::read_to_string(format!("/proc/{it}/comm")).ok()) {
+        return Some(format!("in use by {} (process {})", name.trim_end(), holder.unwrap_or_default()));
+    }
     let entries = std::fs::read_dir("/proc").ok()?.flatten();
-    let number = |entry: &std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let is_other = |process: &u32| *process != std::process::id();
+    let number = |entry: &std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok().filter(is_other);
     // Links are read and never followed: the file that one leads to may not answer.
     let leads_here = |link: std::fs::DirEntry| std::fs::read_link(link.path()).is_ok_and(|it| it == path);
     let has_it_open =

@@ -74,7 +74,12 @@ fn an_array_is_found_by_its_name() {
     assert!(whole.ends_with(":pond"), "{whole}");
     bay.done(&format!("status {whole}"));
     bay.done("status pond --scan .");
+    // One of another array is neither that one nor left out of account.
+    let others = ["write pond d3", "read pond d3", "fail --member d3 pond", "remove --degraded --member d3 pond"];
+    others.iter().for_each(|line| drop(bay.refused(line, 2, &["d3 is no member of array"])));
+    assert_eq!(bay.json("status lake")["health"], "optimal");
     let server = Server::start(&bay, "pond");
+    assert_eq!(bay.run("write pond d3").code, 2);
     bay.done("fail --member d1 pond");
     assert_eq!(bay.json("status pond")["health"], "degraded");
     bay.done("stop pond");
