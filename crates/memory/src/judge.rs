@@ -254,6 +254,10 @@ impl Known<'_> {
             (Some(Basis { history: History::GoneOn, .. }), Acquaintance::Left) if self.is_counted_on(index) => {
                 (History::GoneOn, Count::Level)
             }
+            // Its own update of that number was given up.
+            (Some(Basis { history: History::AsSeen, .. }), Acquaintance::Former) if self.is_denied(index) => {
+                (History::AsSeen, Count::Ahead)
+            }
             (Some(Basis { events, history }), _) => (history, Count::of(self.events(index), events, history)),
             // There is nothing to hold them against: who is known may be old, who is not known
             // would win.
@@ -275,6 +279,22 @@ impl Known<'_> {
             matches!(told, MemberUse::Active(_)) && told == own.own_use()
         };
         with_data.max_by_key(|&known| self.events(known)).is_some_and(says_so)
+    }
+
+    /// Whether a member has the last update that was announced, and the drive has one of the same
+    /// number that does not count on that member: an earlier announcement, which was cut short and
+    /// whose drives were away when the next one was made.
+    fn is_denied(&self, index: usize) -> bool {
+        let announced = self.book.events();
+        let has_it =
+            |known: &usize| self.acquaintance(*known) == Acquaintance::Member && self.events(*known) == announced;
+        let counts_on = |known: usize| {
+            let number = self.superblock(known).dev_number;
+            matches!(self.superblock(index).member_use(number), MemberUse::Active(_))
+        };
+        let is_with_data = |known: &usize| matches!(self.superblock(*known).own_use(), MemberUse::Active(_));
+        let members = (0..self.found.len()).filter(has_it).filter(is_with_data);
+        self.events(index) == announced && members.into_iter().any(|known| !counts_on(known))
     }
 
     fn suspicion(&self, index: usize) -> Suspicion {

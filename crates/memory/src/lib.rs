@@ -53,7 +53,7 @@
 //! | member that lacks an update which it had flushed, or whose file was cut short | left out | left out | - | left out | - |
 //! | member on other hardware, closed in order | doubt | taken | - | doubt | - |
 //! | member on other hardware, not closed in order | doubt | doubt | - | doubt | - |
-//! | one that left, with no more updates than then | taken: md finds it old | taken: that it left was never written | left out: its last update was given up | taken | rival |
+//! | one that left, with no more updates than then | taken: md finds it old | taken: that it left was never written; left out if its own last update has the number of one that a member has, and does not count on that member: two announcements with one number, and this is the earlier one | left out: its last update was given up | taken | rival |
 //! | one that left, and went on | taken: md finds it old | left out | rival | taken | taken if the freshest known member counts on it, else rival |
 //! | stranger | left out | left out | rival | taken | rival |
 //!

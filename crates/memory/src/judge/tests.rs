@@ -1,3 +1,4 @@
+mod announced;
 mod elsewhere;
 mod joined;
 mod lossy;

@@ -32,6 +32,9 @@ pub(crate) struct ArrayArgs {
     pub(crate) degraded: bool,
 }
 
+/// What an array is called to which nobody gave a name: several may be.
+pub(crate) const DEFAULT_NAME: &str = "shoal";
+
 /// `shoal create`
 #[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
@@ -50,7 +53,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, short = 'x', value_name = "COUNT", default_value_t = 0, value_parser = whole_number(0_usize..))]
     pub(crate) spares: usize,
     /// The array's name.
-    #[arg(long, short = 'N', value_name = "NAME", default_value = "shoal")]
+    #[arg(long, short = 'N', value_name = "NAME", default_value = DEFAULT_NAME)]
     pub(crate) name: String,
     /// Levels 50, 60, 51 and 61: how many groups.
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = whole_number(1_usize..))]
@@ -315,7 +318,7 @@ pub(crate) struct RebuildArgs {
 #[derive(Args, Debug)]
 pub(crate) struct RecoverArgs {
     /// Files, devices, and directories of them: members, images of members or of whole disks,
-    /// however damaged.
+    /// however damaged. Or the name of an array.
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Only this array, by name or UUID.

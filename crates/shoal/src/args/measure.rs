@@ -15,8 +15,8 @@ use super::labbook::KeepArgs;
                         measured and deleted; elsewhere nothing is written without --write or --mix."
 )]
 pub(crate) struct BenchArgs {
-    /// Files, devices, directories, or the members of one array; or simulated drives, as
-    /// sim:cruzer-titanium*6@usb2*2.
+    /// Files, devices, directories, or the members or the name of one array; or simulated drives,
+    /// as sim:cruzer-titanium*6@usb2*2.
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Look for the other members of the target's array among the files and devices in this

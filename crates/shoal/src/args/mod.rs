@@ -27,8 +27,8 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use alert::AlertArgs;
 pub(crate) use arrays::{
-    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, ExamineArgs, FailArgs, GrowArgs, ListArgs, Metadata, Policy,
-    ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, ScrubArgs, StatusArgs, TrustArgs,
+    AddArgs, ArrayArgs, BitmapPlace, CreateArgs, DEFAULT_NAME, ExamineArgs, FailArgs, GrowArgs, ListArgs, Metadata,
+    Policy, ReAddArgs, ReadArgs, RebuildArgs, RecoverArgs, RemoveArgs, ReplaceArgs, ScrubArgs, StatusArgs, TrustArgs,
     WriteArgs,
 };
 pub(crate) use attach::{AttachArgs, BackgroundArgs, DetachArgs, FrontArgs, SuccessorArgs};

@@ -1,5 +1,7 @@
 //! Commands that are about one array.
 
+use std::path::PathBuf;
+
 use super::{ArrayArgs, Command, ServiceCommand};
 
 impl Command {
@@ -32,6 +34,15 @@ impl Command {
             Self::Service(args) => args.command.array_mut(),
             _ => return None,
         })
+    }
+
+    /// Files and devices that are typed where an array may be, too.
+    pub(crate) fn paths_mut(&mut self) -> Option<&mut Vec<PathBuf>> {
+        match self {
+            Self::Bench(args) => Some(&mut args.targets),
+            Self::Recover(args) => Some(&mut args.paths),
+            _ => None,
+        }
     }
 }
 

@@ -156,11 +156,13 @@ fn text(document: &ListDocument) -> String {
 fn row(state: &StateDocument) -> [String; 6] {
     let array = &state.array;
     let size = array.capacity_bytes.map_or("unknown".to_owned(), format_size);
-    let missing = array.members.iter().filter(|member| member.state == MemberStateDocument::Missing).count();
-    let health = match missing {
-        0 if array.needs_resync => format!("{}, needs a resync", array.health),
-        0 => array.health.to_string(),
-        count => format!("{}, {count} of {} missing", array.health, array.members.len()),
+    let in_state = |state| array.members.iter().filter(|member| member.state == state).count();
+    let (missing, filled) = (in_state(MemberStateDocument::Missing), in_state(MemberStateDocument::Rebuilding));
+    let health = match (missing, filled) {
+        (0, 0) if array.needs_resync => format!("{}, needs a resync", array.health),
+        (0, 0) => array.health.to_string(),
+        (0, count) => format!("{}, {count} of {} being filled", array.health, array.members.len()),
+        (count, _) => format!("{}, {count} of {} missing", array.health, array.members.len()),
     };
     [Outside(&array.name).to_string(), array.level.to_string(), size, health, now(state), array.uuid.clone()]
 }

@@ -85,12 +85,16 @@ fn an_array_is_found_by_its_name() {
     bay.done("stop pond");
     drop(server);
     bay.done("re-add --drive d1 pond");
+    bay.done("bench pond --seconds 1 --no-book");
+    assert_eq!(bay.json("recover pond")["arrays"].as_array().map(Vec::len), Some(1));
     bay.done("rename pond brook");
     bay.refused("status pond", 2, &["pond"]);
     // What is there as a file is one.
     std::fs::write(bay.path("brook"), b"no member").unwrap();
     bay.refused("status brook", 2, &["brook"]);
     std::fs::remove_file(bay.path("brook")).unwrap();
+    bay.refused("status nobody", 2, &["nobody: not found", "`shoal list`"]);
+    assert_eq!(bay.run("status --test nobody").code, 4);
     bay.done("rename lake brook");
     bay.refused("status brook", 2, &["several arrays are called brook", "--uuid"]);
 }

@@ -3,15 +3,18 @@
 mod simulated;
 mod size;
 
+use shoal_documents::ArrayDocument;
 use shoal_drive::{Access, Drive};
-use shoal_inventory::{Purpose, SimulatedDrives, Wipeable, forget_erased, host_memory, open_drives};
+use shoal_inventory::{
+    Purpose, SearchError, SimulatedDrives, Wipeable, array_named, forget_erased, host_memory, open_drives,
+};
 use shoal_running::{Handle, Host, HostWorld};
 use shoal_text::format_size;
 use shoal_volume::{
     ArrayLevel, ArrayVolume, ConsistencyPolicy, CreateOptions, Level, MinorVersion, Superblock, Trust, check_creation,
 };
 
-use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, Metadata, Policy};
+use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, DEFAULT_NAME, Metadata, Policy};
 use crate::attaching::check_overwritable;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
@@ -92,9 +95,20 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
     if let Some(resync) = resync {
         resync.finished_or("the array is there and can be used; `shoal rebuild` goes on with its resync")?;
     }
+    if args.name != DEFAULT_NAME {
+        tell_namesakes(&document.array);
+    }
     tell_unused(&sizes, create);
     let told = size_text(create, content_bytes) + &advice(args, create.level);
     output::document(cli, &document, |document| state_text(document) + &told)
+}
+
+/// Tells that another array of this machine has the name, too: neither is found by it from now on.
+fn tell_namesakes(array: &ArrayDocument) {
+    if let Err(SearchError::SeveralNamed { .. }) = array_named(environment(), &array.name, None) {
+        let own = array.name.split_once(':').map_or(array.name.as_str(), |(_, own)| own);
+        output::warn(&format!("another array is called {own}, too: `shoal rename` gives one of them another name"));
+    }
 }
 
 /// Tells of arrays that have lost members to the new one, as was meant; those that lost all are
