@@ -166,8 +166,8 @@ pub struct LeftOutDocument {
     pub drive: String,
     /// Why.
     pub reason: String,
-    /// What it has lost nobody knows: it comes back only by being filled anew, as a whole. Left out
-    /// if not.
+    /// Part of its content is lost, and nobody knows which: it has to be filled anew, as a whole.
+    /// Left out if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spoilt: bool,
 }
@@ -296,8 +296,7 @@ impl ArrayDocument {
     /// make up for it needs no resync, and is none.
     pub fn has_write_hole(&self) -> bool {
         let lacks_one = self.members.iter().any(|member| member.state != MemberStateDocument::InSync);
-        let is_own = self.needs_resync && !self.inner_arrays().any(|inner| inner.needs_resync);
-        self.health == HealthDocument::Degraded && self.has_parity() && lacks_one && is_own
+        self.health == HealthDocument::Degraded && self.has_parity() && lacks_one && self.needs_resync
     }
 
     /// The same of it, or of an array inside.
@@ -355,7 +354,7 @@ impl From<&LeftOut> for LeftOutDocument {
             Cause::BadBlocks { problem } => format!("its bad-block log cannot be used: {problem}"),
             Cause::Out => "it failed or was replaced; `shoal remove --member` lets it go".to_owned(),
         };
-        let spoilt = matches!(&left_out.cause, Cause::Suspicion(suspicion) if suspicion.given_up().is_some());
+        let spoilt = matches!(&left_out.cause, Cause::Suspicion(suspicion) if suspicion.is_spoilt());
         Self { drive: left_out.name.clone(), reason, spoilt }
     }
 }

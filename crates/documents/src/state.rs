@@ -30,8 +30,7 @@ pub struct StateDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<RunningDocument>,
     /// The process that has its image files, and that cannot be asked from here: another user's,
-    /// one with another runtime directory, or a command that is at work. 0 is one in another
-    /// container. Left out if there is none.
+    /// one with another runtime directory, or a command that is at work. Left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<u32>,
     /// That its requests wait for drives which have gone away; left out while it can be used.

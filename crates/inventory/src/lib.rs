@@ -43,7 +43,7 @@ pub use copies::{CopyOfMember, refuse_copies};
 pub use drives::{DrivesError, JoinError, Opened, is_member, join, join_for, open_drives, probe, same_file};
 pub use environment::{Environment, EnvironmentError, RUNTIME_VARIABLE, STATE_VARIABLE};
 pub use lacking::lacking;
-pub use list::{Listed, array_named, listed};
+pub use list::{Listed, arrays_named, is_called, listed, own_name};
 pub use look::{Look, NoMember, Seen, look, look_within, member, members};
 pub use newcomer::{
     ActiveMember, NewcomerError, candidate, candidate_at, is_of_array_inside, refuse_active, refuse_counted_on,
@@ -52,10 +52,11 @@ pub use places::{Absentee, machine_drives, remembered, usual_places};
 pub use plugged::{Holds, Part, Plugged, plugged};
 pub use present::{Intent, PresentError, ToOpen, members_to_open, refuse_silent};
 pub use remembered::{
-    ArrayInUse, Held, Purpose, forget_erased, hold, host_memory, keeper, last_places, last_seen, remember, store, trust,
+    ArrayInUse, Held, Purpose, forget_erased, hold, host_memory, keeper, last_places, last_seen, remember,
+    remember_anew, store, trust,
 };
 pub use search::{Named, SearchError, arrays, files_in, member_paths, named_drives, outer_superblock};
-pub use shown::{Shown, members_to_show};
+pub use shown::{Shown, found_to_show, members_to_show};
 pub use simulated::{NotReal, SimulatedDrives, SimulatedError, SimulatedOpened, is_simulated, refuse};
 pub use wipe::{
     Former, WipeError, Wipeable, check_content, check_erasable, check_measurable, check_wipeable, find_signature,

@@ -37,7 +37,7 @@ pub fn listed(environment: &Environment, places: &[PathBuf]) -> Vec<Listed> {
     let mut arrays: Vec<Listed> = Vec::new();
     for group in groups {
         let around = outer_superblock(&group.paths).map(|around| (around.array_uuid, around.name()));
-        let (array, name) = around.unwrap_or((group.array, group.name));
+        let (array, name) = around.unwrap_or_else(|| (group.array, group.name()));
         match arrays.iter_mut().find(|known| known.array == array) {
             Some(known) => {
                 known.carried.push(group.array);
@@ -49,20 +49,23 @@ pub fn listed(environment: &Environment, places: &[PathBuf]) -> Vec<Listed> {
     arrays
 }
 
-/// The array of this name, whether the host's is before it or not, among the files of a directory,
-/// or among the machine's drives and the files in which this host has seen members. None if there
-/// is none.
+/// The arrays of this name, whether the host's is before it or not, among the files of a directory,
+/// or among the machine's drives and the files in which this host has seen members.
 ///
 /// # Errors
-/// Several arrays have the name; the directory cannot be read.
-pub fn array_named(environment: &Environment, name: &str, scan: Option<&Path>) -> Result<Option<Uuid>, SearchError> {
+/// The directory cannot be read.
+pub fn arrays_named(environment: &Environment, name: &str, scan: Option<&Path>) -> Result<Vec<Uuid>, SearchError> {
     let places = scan.map_or_else(|| Ok(usual_places(environment)), files_in)?;
-    let is_named =
-        |found: &Listed| found.name == name || found.name.split_once(':').is_some_and(|(_, own)| own == name);
-    let arrays: Vec<_> = listed(environment, &places).into_iter().filter(is_named).map(|it| it.array).collect();
-    match &arrays[..] {
-        [] => Ok(None),
-        [array] => Ok(Some(*array)),
-        _ => Err(SearchError::SeveralNamed { name: name.to_owned(), arrays }),
-    }
+    let found = listed(environment, &places).into_iter();
+    Ok(found.filter(|found| is_called(&found.name, name)).map(|found| found.array).collect())
+}
+
+/// Whether this is the name of an array, with its host's before it or without.
+pub fn is_called(array_name: &str, name: &str) -> bool {
+    array_name == name || own_name(array_name) == name
+}
+
+/// The name of an array without its host's.
+pub fn own_name(array_name: &str) -> &str {
+    array_name.split_once(':').map_or(array_name, |(_, own)| own)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use shoal_documents::{Fault, HasFault};
 use shoal_md::{Superblock, Uuid};
-use shoal_memory::{Book, FileKeeper, Found, Hold, Keeper, Member, Reader, Sight, Store, Taken};
+use shoal_memory::{Book, FileKeeper, Found, Hold, Keeper, Member, Reader, Refusal, Sight, Store, Taken};
 use shoal_volume::{HostMemory, Role, Trust};
 
 use crate::environment::{Environment, EnvironmentError, STATE_VARIABLE};
@@ -141,13 +141,27 @@ pub fn forget_erased(environment: &Environment, erased: &[Superblock]) -> Vec<Uu
 }
 
 /// Has this host remember an array as its drives say that it is, after somebody else has written to
-/// them: the kernel, or who made it another. With `anew` what was known of it counts for nothing.
-/// That it cannot be remembered is told.
-pub fn remember(environment: &Environment, found: &[Found], anew: bool) {
+/// them: the kernel, or who made it another. That it cannot be remembered is told.
+pub fn remember(environment: &Environment, found: &[Found]) {
+    keep(environment, found, |known, sight| {
+        known.map_or_else(|| Book::of(sight.clone()), |it| it.after(sight.clone()))
+    });
+}
+
+/// The same of an array of which nothing counts that was known, but for members that are not used
+/// because they lost content: what their superblocks say is not to be believed later either.
+pub fn remember_anew(environment: &Environment, found: &[Found], spoilt: &[Uuid]) {
+    keep(environment, found, |_, sight| {
+        let refuse = |book: Book, member: &Uuid| book.with_refused_flush(*member, Refusal::LostContent);
+        spoilt.iter().fold(Book::of(sight), refuse)
+    });
+}
+
+fn keep(environment: &Environment, found: &[Found], book: impl FnOnce(Option<&Book>, Sight) -> Book) {
     let sight = Sight::of_found(found);
     let Some((sight, store)) = sight.and_then(|sight| Some((sight, store(environment)?))) else { return };
-    let known = if anew { None } else { store.read(sight.array).ok().flatten() };
-    let book = known.as_ref().map_or_else(|| Book::of(sight.clone()), |known| known.after(sight.clone()));
+    let known = store.read(sight.array).ok().flatten();
+    let book = book(known.as_ref(), sight);
     if known.as_ref() == Some(&book) {
         return;
     }

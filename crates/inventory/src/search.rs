@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, DriveKey, IoEngine, IoLoop};
-use shoal_md::Uuid;
-use shoal_volume::{BufferPlan, OpenOptions, RealWorld, Superblock, superblock_in_content};
+use shoal_md::{Candidate, Uuid};
+use shoal_volume::{BufferPlan, Health, OpenOptions, RealWorld, Superblock, superblock_in_content};
 
 use crate::asked::{Silence, asked};
 use crate::drives::DrivesError;
 use crate::environment::Environment;
 use crate::look::{Look, NoMember, Seen, look, members};
-use crate::places::{machine_drives, usual_places};
+use crate::places::usual_places;
 use crate::simulated::{self, NotReal};
 
 /// Which array, as people say it: by its members, by one of them and where to look for the rest, or
@@ -121,28 +121,37 @@ fn list(arrays: &[Uuid]) -> String {
 /// Paths that carry superblocks of one array.
 pub(crate) struct Group {
     pub(crate) array: Uuid,
-    pub(crate) name: String,
     pub(crate) paths: Vec<PathBuf>,
+    members: Vec<Candidate>,
 }
 
-/// The drives that name an array: those given, or, where only `--scan` is, those that are found.
-pub fn named_drives(environment: &Environment, named: &Named) -> Result<Vec<PathBuf>, SearchError> {
-    if named.drives.is_empty() && named.scan.is_some() {
-        member_paths(environment, named)
-    } else {
-        Ok(named.drives.clone())
+impl Group {
+    /// What the freshest of them says: who was away when the array was renamed has its old name.
+    pub(crate) fn name(&self) -> String {
+        let freshest = self.members.iter().map(|member| &member.superblock).max_by_key(|it| it.events);
+        freshest.map(Superblock::name).unwrap_or_default()
     }
+
+    /// Whether its content can be had.
+    fn is_enough(&self) -> bool {
+        shoal_md::assemble(&self.members).is_ok_and(|assembly| assembly.health() != Health::Failed)
+    }
+
+    /// Whether it is known that an array is neither this one nor around it.
+    fn is_another_than(&self, array: Uuid) -> bool {
+        self.array != array && self.is_enough() && outer_array(self) != Some(array)
+    }
+}
+
+/// The drives that name an array: those given, or, where none is, those that are found.
+pub fn named_drives(environment: &Environment, named: &Named) -> Result<Vec<PathBuf>, SearchError> {
+    if named.drives.is_empty() { member_paths(environment, named) } else { Ok(named.drives.clone()) }
 }
 
 /// The members given, and with `--scan` or `--uuid` those that are found.
 pub fn member_paths(environment: &Environment, named: &Named) -> Result<Vec<PathBuf>, SearchError> {
     match (&named.scan, &named.uuid) {
         (Some(directory), _) => paths_among(environment, named, &files_in(directory)?),
-        (None, Some(_)) if named.drives.is_empty() => match paths_among(environment, named, &machine_drives()) {
-            // It may be one of files.
-            Err(SearchError::Nowhere { .. }) => paths_among(environment, named, &usual_places(environment)),
-            found => found,
-        },
         (None, Some(_)) => paths_among(environment, named, &usual_places(environment)),
         (None, None) => Ok(named.drives.clone()),
     }
@@ -151,8 +160,9 @@ pub fn member_paths(environment: &Environment, named: &Named) -> Result<Vec<Path
 /// The members given, and those that are found at these places.
 fn paths_among(environment: &Environment, named: &Named, places: &[PathBuf]) -> Result<Vec<PathBuf>, SearchError> {
     let (mut known, mut groups, mut arrays) = (Vec::<(DriveKey, PathBuf)>::new(), Vec::new(), Vec::new());
+    let mut unread = Vec::new();
     simulated::refuse(&named.drives)?;
-    for looked in look(environment, &named.drives) {
+    for (looked, path) in look(environment, &named.drives).into_iter().zip(&named.drives) {
         match looked {
             Look::Member(seen) => {
                 refuse_twice(&known, &seen)?;
@@ -160,6 +170,8 @@ fn paths_among(environment: &Environment, named: &Named, places: &[PathBuf]) -> 
                 known.push((seen.key, seen.path.clone()));
                 put(&mut groups, *seen);
             }
+            // Which array is meant is known without it: what it is worth is told where it is used.
+            Look::No(_) if named.uuid.is_some() => unread.push(path.clone()),
             Look::No(why) => return Err(why.into()),
             Look::Silent => {}
         }
@@ -172,14 +184,14 @@ fn paths_among(environment: &Environment, named: &Named, places: &[PathBuf]) -> 
         }
     }
     if let Some(array) = named.uuid {
-        let paths = paths_of(groups, &[array]);
-        let other =
-            named.drives.iter().find(|drive| !paths.contains(drive) && known.iter().any(|(_, path)| path == *drive));
-        return match other {
-            Some(drive) => Err(SearchError::OfAnother { drive: drive.clone(), array }),
-            None if paths.is_empty() => Err(SearchError::Nowhere { array }),
-            None => Ok(paths),
-        };
+        let is_given = |path: &&PathBuf| named.drives.contains(path);
+        let others = groups.iter().filter(|group| arrays.contains(&group.array) && group.is_another_than(array));
+        if let Some(drive) = others.flat_map(|group| &group.paths).find(is_given) {
+            return Err(SearchError::OfAnother { drive: drive.clone(), array });
+        }
+        arrays.push(array);
+        let paths = paths_of(groups, &arrays);
+        return if paths.is_empty() { Err(SearchError::Nowhere { array }) } else { Ok([paths, unread].concat()) };
     }
     if let (Some(directory), true) = (&named.scan, arrays.is_empty()) {
         arrays.push(only_array(directory, &groups)?);
@@ -224,8 +236,11 @@ fn refuse_twice(known: &[(DriveKey, PathBuf)], seen: &Seen) -> Result<(), Drives
 pub(crate) fn put(groups: &mut Vec<Group>, seen: Seen) {
     let array = seen.superblock.array_uuid;
     match groups.iter_mut().find(|group| group.array == array) {
-        Some(group) => group.paths.push(seen.path),
-        None => groups.push(Group { array, name: seen.superblock.name(), paths: vec![seen.path] }),
+        Some(group) => {
+            group.members.push(seen.candidate());
+            group.paths.push(seen.path);
+        }
+        None => groups.push(Group { array, members: vec![seen.candidate()], paths: vec![seen.path] }),
     }
 }
 

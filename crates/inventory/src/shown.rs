@@ -57,9 +57,20 @@ impl Shown {
 pub fn members_to_show(environment: &Environment, named: &Named) -> Result<Shown, PresentError> {
     let is_searched = named.scan.is_some() || named.uuid.is_some();
     simulated::refuse(&named.drives).map_err(SearchError::from)?;
-    let named_paths = member_paths(environment, named)?;
+    shown(environment, &member_paths(environment, named)?, is_searched)
+}
+
+/// The same of the members that a search has found: no other is looked for.
+///
+/// # Errors
+/// None of them can be shown.
+pub fn found_to_show(environment: &Environment, found: &[PathBuf]) -> Result<Shown, PresentError> {
+    shown(environment, found, true)
+}
+
+fn shown(environment: &Environment, paths: &[PathBuf], is_searched: bool) -> Result<Shown, PresentError> {
     let (mut members, mut refusals) = (Vec::new(), Vec::new());
-    for looked in look::look(environment, &named_paths) {
+    for looked in look::look(environment, paths) {
         match looked {
             Look::Member(seen) => members.push(*seen),
             Look::No(why) => refusals.push(why),
@@ -69,7 +80,7 @@ pub fn members_to_show(environment: &Environment, named: &Named) -> Result<Shown
     if members.is_empty() && !refusals.is_empty() {
         return Err(SearchError::NoMember(refusals.swap_remove(0)).into());
     }
-    if let (true, Some(path)) = (members.is_empty(), named_paths.first()) {
+    if let (true, Some(path)) = (members.is_empty(), paths.first()) {
         return Err(PresentError::AllSilent(Silence { path: path.clone() }));
     }
     refusals.iter().for_each(|why| environment.tell(&format!("{why}: the array is shown without it")));
@@ -84,7 +95,7 @@ pub fn members_to_show(environment: &Environment, named: &Named) -> Result<Shown
         unnamed,
         counted_on,
         paths: members.into_iter().map(|seen| seen.path).collect(),
-        named_count: named_paths.len(),
+        named_count: paths.len(),
         is_searched,
     })
 }

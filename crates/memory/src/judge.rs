@@ -281,9 +281,9 @@ impl Known<'_> {
         with_data.max_by_key(|&known| self.events(known)).is_some_and(says_so)
     }
 
-    /// Whether a member has the last update that was announced, and the drive has one of the same
-    /// number that does not count on that member: an earlier announcement, which was cut short and
-    /// whose drives were away when the next one was made.
+    /// Whether the drive and a member have the last number that was announced, and the drive's
+    /// superblock does not count that member in: its update was announced before, and cut short,
+    /// and it was away when the next one was announced.
     fn is_denied(&self, index: usize) -> bool {
         let announced = self.book.events();
         let has_it =
@@ -293,8 +293,8 @@ impl Known<'_> {
             matches!(self.superblock(index).member_use(number), MemberUse::Active(_))
         };
         let is_with_data = |known: &usize| matches!(self.superblock(*known).own_use(), MemberUse::Active(_));
-        let members = (0..self.found.len()).filter(has_it).filter(is_with_data);
-        self.events(index) == announced && members.into_iter().any(|known| !counts_on(known))
+        let mut members = (0..self.found.len()).filter(has_it).filter(is_with_data);
+        self.events(index) == announced && members.any(|known| !counts_on(known))
     }
 
     fn suspicion(&self, index: usize) -> Suspicion {

@@ -4,7 +4,7 @@ use std::io;
 
 use shoal_documents::{Fault, HasFault};
 use shoal_drive::{Access, Drive, OpenError};
-use shoal_inventory::{ArrayInUse, Environment, hold, remember, store};
+use shoal_inventory::{ArrayInUse, Environment, hold, remember_anew, store};
 use shoal_memory::StoreError;
 
 use crate::changes::{changed, has_changed};
@@ -107,7 +107,7 @@ pub fn apply(environment: &Environment, plan: &RecoveryPlan) -> Result<(), Apply
     }
     drop(drives);
     let is_mended = |group: &&Group| group.used().iter().any(|(_, mended)| mended.is_some());
-    let remembered = plan.groups.iter().filter(is_mended).try_for_each(|group| remember_anew(environment, group));
+    let remembered = plan.groups.iter().filter(is_mended).try_for_each(|group| remember_applied(environment, group));
     drop(held);
     remembered
 }
@@ -115,9 +115,9 @@ pub fn apply(environment: &Environment, plan: &RecoveryPlan) -> Result<(), Apply
 /// What this host has seen of it before would speak against what it was made to be now: its memory
 /// begins with that. Of members that are not drives of their own nothing is known again, and
 /// nothing remembered.
-fn remember_anew(environment: &Environment, group: &Group) -> Result<(), ApplyError> {
+fn remember_applied(environment: &Environment, group: &Group) -> Result<(), ApplyError> {
     if group.members.iter().all(|member| member.offset == 0 && member.holes.is_empty()) {
-        remember(environment, &group.applied(), true);
+        remember_anew(environment, &group.applied(), &group.spoilt());
         return Ok(());
     }
     let array = group.members[0].superblock.array_uuid;

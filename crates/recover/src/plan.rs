@@ -169,6 +169,13 @@ impl Group {
         used.map(|&index| (&self.members[index], mended(index))).collect()
     }
 
+    /// Members that take no part as they lost content.
+    pub fn spoilt(&self) -> Vec<Uuid> {
+        let used = self.used();
+        let is_out = |member: &&Found| member.is_spoilt && !used.iter().any(|(other, _)| std::ptr::eq(*other, *member));
+        self.members.iter().filter(is_out).map(|member| member.superblock.device_uuid).collect()
+    }
+
     /// All members as they are once the proposal is carried out.
     pub fn applied(&self) -> Vec<shoal_memory::Found> {
         let used = self.used();

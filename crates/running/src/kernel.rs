@@ -206,7 +206,7 @@ impl Engine for KernelVolume {
             candidate: candidate_at(&path, superblock),
             hardware: Drive::open(&path, Access::Read).ok().and_then(|drive| drive.hardware()),
         };
-        remember(environment, &self.array().superblocks().into_iter().map(found).collect::<Vec<_>>(), false);
+        remember(environment, &self.array().superblocks().into_iter().map(found).collect::<Vec<_>>());
     }
 
     fn refuse_active(&mut self, newcomer: &Candidate) -> Result<(), EngineError> {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use shoal_documents::protocol::Command;
 use shoal_documents::{ArrayDocument, Fault, HasFault, StateDocument};
 use shoal_inventory::{
-    DrivesError, Environment, Look, Named, Purpose, Seen, SimulatedDrives, arrays, host_memory, is_there, join, look,
-    members_to_open, named_drives,
+    DrivesError, Environment, Look, Named, Purpose, SearchError, Seen, SimulatedDrives, arrays, host_memory, is_there,
+    join, look, members_to_open, named_drives,
 };
 use shoal_md::Uuid;
 use shoal_volume::{ArrayVolume, BufferPlan, Contents, CreateOptions, OpenOptions};
@@ -95,8 +95,10 @@ pub fn reach_running(environment: &Environment, address: &ArrayAddress) -> Resul
     }
     if let Some(uuid) = address.named.uuid {
         let Some((client, socket)) = reach_at_usual_place(environment, uuid)? else { return Ok(None) };
-        refuse_others(environment, look(environment, &address.named.drives), &client, &socket)?;
-        return Ok(Some(Box::new(client)));
+        return match of_another(environment, look(environment, &address.named.drives), &client, &socket) {
+            Some(seen) => Err(SearchError::OfAnother { drive: seen.path, array: uuid }.into()),
+            None => Ok(Some(Box::new(client))),
+        };
     }
     let drives = named_drives(environment, &address.named)?;
     let looks = look(environment, &drives);
@@ -143,27 +145,25 @@ fn check_drives(
             looked => looks.push(looked),
         }
     }
-    refuse_others(environment, looks, client, socket)
+    match of_another(environment, looks, client, socket) {
+        Some(seen) => {
+            let Identity { name, uuid, .. } = client.array().clone();
+            Err(ReachError::OtherArray { socket: socket.to_owned(), name, uuid, asked: seen.superblock.array_uuid })
+        }
+        None => Ok(()),
+    }
 }
 
-/// Refuses drives that say that they are another array's than the one that runs.
-fn refuse_others(
-    environment: &Environment,
-    looks: Vec<Look>,
-    client: &Client,
-    socket: &Path,
-) -> Result<(), ReachError> {
-    for looked in looks {
-        let Look::Member(seen) = looked else { continue };
+/// The first drive that says that it is another array's than the one that runs.
+fn of_another(environment: &Environment, looks: Vec<Look>, client: &Client, socket: &Path) -> Option<Seen> {
+    let mut members = looks.into_iter().filter_map(Look::member);
+    let is_other = |seen: &Seen| {
         let asked = seen.superblock.array_uuid;
         let place = place::socket_of(environment, &asked.to_string());
         let is_home = std::fs::canonicalize(socket).is_ok_and(|socket| leads_home(&place, &socket, client.array()));
-        if !client.array().includes(asked) && !is_home {
-            let Identity { name, uuid, .. } = client.array().clone();
-            return Err(ReachError::OtherArray { socket: socket.to_owned(), name, uuid, asked });
-        }
-    }
-    Ok(())
+        !client.array().includes(asked) && !is_home
+    };
+    members.find(is_other)
 }
 
 /// The array, and where it is reached, if a process runs it at its usual place, or at that of the

@@ -15,6 +15,7 @@ mod figure;
 mod host;
 mod kernel_bay;
 mod labbook;
+mod named;
 mod output;
 mod progress;
 mod report;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         Err(error) => return output::not_understood(&error),
     };
     signals::outlive_file_limits();
-    match setup::find_by_name(&mut cli.command).and_then(|()| commands::run(&cli)) {
+    match commands::run(&mut cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             output::failure(&cli, &failure);

@@ -6,11 +6,10 @@ use std::sync::OnceLock;
 
 use shoal_drive::{Drive, IoEngine};
 use shoal_inventory::{Environment, Intent, Named, Opened, SimulatedDrives, ToOpen, is_simulated, join_for, same_file};
-use shoal_md::Uuid;
 use shoal_running::{ArrayAddress, EngineChoice, Handle, Host, Members, Opening, Setup, Users};
 use shoal_volume::{OpenOptions, Parity};
 
-use crate::args::{ArrayArgs, Cli, Command, EngineArg, IoEngineChoice, SimulatedArrayArgs};
+use crate::args::{ArrayArgs, Cli, EngineArg, IoEngineChoice, SimulatedArrayArgs};
 use crate::exit::Failure;
 use crate::host::memory_available_bytes;
 use crate::output;
@@ -69,59 +68,6 @@ impl From<EngineArg> for EngineChoice {
             EngineArg::Kernel => Self::Kernel,
         }
     }
-}
-
-/// Finds the array whose name was typed: the first word leads nowhere as a path. Commands about an
-/// array get its UUID, others the drives that carry it.
-pub(crate) fn find_by_name(command: &mut Command) -> Result<(), Failure> {
-    // Its exit status says so.
-    let may_be_unknown = matches!(command, Command::Status(status) if status.test);
-    if let Some(array) = command.array_mut() {
-        let is_given_otherwise = array.uuid.is_some() || array.socket.is_some();
-        if is_given_otherwise {
-            return Ok(());
-        }
-        match uuid_of_first(&array.drives, array.scan.as_deref())? {
-            Some(uuid) => {
-                array.uuid = Some(uuid);
-                array.drives.remove(0);
-            }
-            None if may_be_unknown => {}
-            None => refuse_unknown(&array.drives)?,
-        }
-    } else if let Some(paths) = command.paths_mut()
-        && let Some(uuid) = uuid_of_first(paths, None)?
-    {
-        let named = Named { uuid: Some(uuid), ..Named::default() };
-        paths.splice(0..1, shoal_inventory::member_paths(environment(), &named)?);
-    }
-    Ok(())
-}
-
-/// Refuses a word alone that is neither a path nor a name. The last place of a drive that has gone
-/// still leads to the array that runs without it.
-fn refuse_unknown(words: &[PathBuf]) -> Result<(), Failure> {
-    let [word] = words else { return Ok(()) };
-    let last = std::path::absolute(word).ok().and_then(|path| path.to_str().map(str::to_owned));
-    let is_last_place = |it: &shoal_inventory::Absentee| last.as_ref().is_some_and(|last| it.drives.contains(last));
-    if !is_name(word) || shoal_inventory::remembered(environment()).iter().any(is_last_place) {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "{}: not found, and no array that this host knows has that name: check the path, or see `shoal list`",
-        word.display()
-    )))
-}
-
-fn is_name(word: &Path) -> bool {
-    word.components().count() == 1 && word.symlink_metadata().is_err() && !is_simulated(word)
-}
-
-/// The array whose name the first word is, if it is one and no path.
-fn uuid_of_first(words: &[PathBuf], scan: Option<&Path>) -> Result<Option<Uuid>, Failure> {
-    let first = words.first().filter(|word| is_name(word));
-    let Some(name) = first.and_then(|word| word.to_str()) else { return Ok(None) };
-    Ok(shoal_inventory::array_named(environment(), name, scan)?)
 }
 
 impl ArrayArgs {

@@ -182,7 +182,7 @@ pub(crate) fn add_node<W: World>(
         rest_delay: options.safe_mode_delay.map(RestDelay::new),
         logs: engine.logs,
         replayed: engine.replayed,
-        intent: bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(&assembly, tree.world.now())),
+        intent: bitmap.filter(|_| options.writable).map(|kept| kept.into_intent(tree.world.now())),
         scratch: engine.scratch,
         background: options.background,
         checkpoint: Checkpoint::default(),

@@ -33,8 +33,8 @@ pub(crate) struct KeptBitmap {
     is_believed: bool,
     /// The candidates whose own copy is believed: it has no bit that this one lacks.
     believed: Vec<usize>,
-    /// Those of them whose copy is the same.
-    complete: Vec<usize>,
+    /// The copies of all members in sync are the same.
+    is_announced: bool,
 }
 
 impl KeptBitmap {
@@ -50,9 +50,8 @@ impl KeptBitmap {
 
     /// Keeps it from now on. Where not all members in sync have every bit, all are to be announced
     /// again.
-    pub(crate) fn into_intent(self, assembly: &Assembly, now: Instant) -> Intent {
-        let is_announced = in_sync(assembly).iter().all(|candidate| self.complete.contains(candidate));
-        Intent::new(now, self.bitmap, is_announced)
+    pub(crate) fn into_intent(self, now: Instant) -> Intent {
+        Intent::new(now, self.bitmap, self.is_announced)
     }
 }
 
@@ -139,7 +138,7 @@ fn merged(copies: Vec<(usize, Bitmap)>, assembly: &Assembly) -> Option<KeptBitma
         bitmap.header.array_uuid = array.array_uuid;
         bitmap.header.events_cleared = array.events;
         bitmap.header.set_stale(false);
-        return Some(KeptBitmap { bitmap, is_believed: false, believed: Vec::new(), complete: Vec::new() });
+        return Some(KeptBitmap { bitmap, is_believed: false, believed: Vec::new(), is_announced: false });
     };
     let mut bitmap = freshest.clone();
     let alike = |copy: &Bitmap| copy.header.chunk_bytes == freshest.header.chunk_bytes;
@@ -147,14 +146,12 @@ fn merged(copies: Vec<(usize, Bitmap)>, assembly: &Assembly) -> Option<KeptBitma
         bitmap.set_regions(&copy.regions());
         bitmap.header.events_cleared = bitmap.header.events_cleared.max(copy.header.events_cleared);
     }
-    let (mut whole, mut complete) = (Vec::new(), Vec::new());
-    for (candidate, copy) in believed.iter().filter(|(_, copy)| alike(copy)) {
-        whole.push(*candidate);
-        if copy.count() == bitmap.count() {
-            complete.push(*candidate);
-        }
-    }
-    Some(KeptBitmap { bitmap, is_believed: true, believed: whole, complete })
+    let believed: Vec<_> = believed.iter().filter(|(_, copy)| alike(copy)).collect();
+    let has_all =
+        |candidate: &usize| believed.iter().any(|(other, copy)| other == candidate && copy.count() == bitmap.count());
+    let is_announced = in_sync(assembly).iter().all(has_all);
+    let believed = believed.iter().map(|(candidate, _)| *candidate).collect();
+    Some(KeptBitmap { bitmap, is_believed: true, believed, is_announced })
 }
 
 /// A member's copy of the bitmap of an array over `sync_bytes`.

@@ -46,7 +46,7 @@ pub fn inspect_remembered<W: World>(
 ) -> Result<Inspected, OpenError> {
     let mut tree = Tree::new(world, plan, options.parity).with_memory(memory);
     let status = inspect_in(&mut tree, drives, options)?;
-    let (doubt, remarks) = tree.memory.as_mut().map(|it| (it.first_doubt(), it.take_remarks())).unwrap_or_default();
+    let (doubt, remarks) = tree.memory.as_mut().map(|it| (it.doubt(), it.take_remarks())).unwrap_or_default();
     Ok(Inspected { status, doubt, remarks })
 }
 

@@ -44,8 +44,8 @@ pub struct HostMemory {
     keeper: Box<dyn Keeper>,
     trust: Trust,
     remarks: Vec<String>,
-    /// What was overruled.
-    doubts: Vec<Doubt>,
+    /// The first doubt that was overruled and that says more than that members are missing.
+    doubt: Option<Doubt>,
     /// Arrays whose books are begun anew, as somebody said that what is there is right.
     anew: BTreeSet<Uuid>,
     /// Who carried the superblock of an array when it was put together.
@@ -80,7 +80,7 @@ impl HostMemory {
             keeper,
             trust,
             remarks: Vec::new(),
-            doubts: Vec::new(),
+            doubt: None,
             anew: BTreeSet::new(),
             found: BTreeMap::new(),
             before: BTreeMap::new(),

@@ -168,7 +168,7 @@ impl Drive {
     }
 
     /// The process that has this file alone, as whoever runs an array of files does; none of block
-    /// devices. One in another container is 0.
+    /// devices, and where it cannot be told.
     pub fn holder(&self) -> Option<u32> {
         let stat = (self.kind() == DriveKind::File).then(|| rustix::fs::fstat(&self.file).ok())??;
         lock::holder_of(&stat)

@@ -173,6 +173,11 @@ const CUT_SHORT: &str =
     "its file was cut short or deleted while the array ran: however long it is now, what was there is lost";
 
 impl Suspicion {
+    /// Whether it may have lost some of what it held as a member.
+    pub fn is_spoilt(&self) -> bool {
+        matches!(self, Self::LostUpdates { .. } | Self::LostContent)
+    }
+
     /// What is given up if the drive is believed all the same, a clause; none if its superblock
     /// decides whether it is a member.
     pub fn given_up(&self) -> Option<&'static str> {

@@ -156,6 +156,7 @@ pub(crate) struct ListArgs {
 
 /// `shoal trust`
 #[derive(Args, Debug)]
+#[command(mut_arg("drives", |drives| drives.help("The members that are right, in any order")))]
 pub(crate) struct TrustArgs {
     /// The array, by the members that are right.
     #[command(flatten)]

@@ -36,6 +36,15 @@ impl Command {
         })
     }
 
+    /// How many of the words behind an array's are none of its drives.
+    pub(crate) fn words_behind_array(&self) -> usize {
+        match self {
+            // The new name; the directory.
+            Self::Rename(_) | Self::Mount(_) => 1,
+            _ => 0,
+        }
+    }
+
     /// Files and devices that are typed where an array may be, too.
     pub(crate) fn paths_mut(&mut self) -> Option<&mut Vec<PathBuf>> {
         match self {

@@ -143,7 +143,7 @@ fn carry_out(
     // They are let go of before they are looked at again.
     drop(opened);
     if !grown.as_ref().is_err_and(GrowError::is_refusal) {
-        remember(environment(), &members_of(environment(), all).iter().map(Seen::found).collect::<Vec<_>>(), false);
+        remember(environment(), &members_of(environment(), all).iter().map(Seen::found).collect::<Vec<_>>());
     }
     grown.map_err(grow_failure)
 }
@@ -157,7 +157,7 @@ struct ReshapeBar {
 impl GrowProgress for ReshapeBar {
     /// Whatever becomes of this process, its new members are looked for when the array is.
     fn has_begun(&mut self, found: Vec<Found>) {
-        remember(environment(), &found, false);
+        remember(environment(), &found);
     }
 
     fn goes_on(&mut self, done_bytes: u64, total_bytes: u64) -> bool {

@@ -8,13 +8,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use shoal_attach::records::Standing;
 use shoal_documents::{ArrayDocument, AttachedDocument, HealthDocument, MemberStateDocument, StateDocument};
-use shoal_inventory::{Absentee, Listed, files_in, listed, remembered, usual_places};
+use shoal_inventory::{Absentee, Listed, Named, files_in, found_to_show, listed, remembered, usual_places};
 use shoal_md::Uuid;
 use shoal_running::{kernel_state, running_arrays};
 use shoal_text::{Outside, format_size};
 
-use super::status::{at_rest, attached_state, held_text};
-use crate::args::{ArrayArgs, Cli, ListArgs};
+use super::status::{as_shown, attached_state, held_text};
+use crate::args::{Cli, ListArgs};
 use crate::attaching::attachments;
 use crate::exit::Failure;
 use crate::output;
@@ -116,10 +116,10 @@ fn add_uuids(array: &ArrayDocument, known: &mut HashSet<String>) {
 
 /// An array that no process of this user's runs: the kernel does, or it is at rest.
 fn state_of(cli: &Cli, found: &Listed) -> Result<StateDocument, Failure> {
-    let array = ArrayArgs { drives: found.paths.clone(), uuid: Some(found.array), ..ArrayArgs::default() };
-    match kernel_state(&cli.setup()?, &array.named())? {
+    let named = Named { drives: found.paths.clone(), ..Named::default() };
+    match kernel_state(&cli.setup()?, &named)? {
         Some(state) => Ok(state),
-        None => at_rest(cli, &array),
+        None => as_shown(cli, &found_to_show(environment(), &found.paths)?),
     }
 }
 

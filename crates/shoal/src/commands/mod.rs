@@ -41,12 +41,21 @@ pub(crate) mod wipe;
 use crate::args::{Cli, Command};
 use crate::attaching::{leave_session, run_front, wait_to_follow};
 use crate::exit::Failure;
+use crate::named::find_by_name;
 
 /// Does what was asked. A parity kernel that is not there is told even where none is needed: a
 /// mistake worth knowing of.
-pub(crate) fn run(cli: &Cli) -> Result<(), Failure> {
+pub(crate) fn run(cli: &mut Cli) -> Result<(), Failure> {
     cli.parity()?;
+    let found = find_by_name(&mut cli.command);
     match &cli.command {
+        Command::Status(args) if args.test => status::test(cli, args, found),
+        command => found.and_then(|()| carry_out(cli, command)),
+    }
+}
+
+fn carry_out(cli: &Cli, command: &Command) -> Result<(), Failure> {
+    match command {
         Command::Demo(args) => demo::run(cli, args),
         Command::Drives(args) => drives::run(cli, args),
         Command::Study(args) => study::run(cli, args),

@@ -3,7 +3,7 @@
 use shoal_documents::protocol::Command;
 use shoal_running::Opening;
 
-use super::create::homehost;
+use super::create::{homehost, tell_namesakes};
 use crate::args::{Cli, RenameArgs};
 use crate::attaching::refuse_occupied;
 use crate::commands::status::state_text;
@@ -20,7 +20,9 @@ pub(crate) fn run(cli: &Cli, args: &RenameArgs) -> Result<(), Failure> {
     let former = array.execute(Command::Status)?.array.name;
     let homehost = if args.no_homehost { None } else { homehost() };
     array.execute(Command::Rename { name, homehost })?;
-    output::document(cli, &array.finish()?, |document| {
+    let document = array.finish()?;
+    tell_namesakes(&document.array);
+    output::document(cli, &document, |document| {
         format!(
             "{}  was {former}; this host, services and mdadm.conf know the array by its UUID, and go on. /dev/md/NAME and \
              descriptions of services have the old name until they are made anew\n",

@@ -12,7 +12,7 @@ use shoal_documents::{
     MemberStateDocument, PauseDocument, RunningDocument, StateDocument, WorkDocument,
 };
 use shoal_drive::{Access, Drive};
-use shoal_inventory::{Purpose, host_memory, last_seen, members_to_show, open_drives};
+use shoal_inventory::{Purpose, Shown, host_memory, last_seen, members_to_show, open_drives};
 use shoal_running::kernel_state;
 use shoal_text::{Outside, format_age_s, format_count, format_rate, format_size};
 use shoal_volume::{Inspected, Level, inspect_remembered};
@@ -25,16 +25,22 @@ use crate::setup::{environment, join, open_options, reach_running};
 
 /// Shows an array, however much of it is missing, without changing anything on its drives.
 pub(crate) fn run(cli: &Cli, args: &StatusArgs) -> Result<(), Failure> {
-    let state = match state_of_array(cli, &args.array) {
-        Err(failure) if args.test => {
+    tell(cli, state_of_array(cli, &args.array)?)
+}
+
+/// The same, and says by the exit status how it is; `found` is whether it was found by its name, if
+/// it was given by that.
+pub(crate) fn test(cli: &Cli, args: &StatusArgs, found: Result<(), Failure>) -> Result<(), Failure> {
+    let state = match found.and_then(|()| state_of_array(cli, &args.array)) {
+        Ok(state) => state,
+        Err(failure) => {
             output::failure(cli, &failure);
             return Err(Failure::Verdict(UNKNOWN));
         }
-        state => state?,
     };
     let verdict = verdict(&state.array);
     tell(cli, state)?;
-    if args.test && verdict != 0 { Err(Failure::Verdict(verdict)) } else { Ok(()) }
+    if verdict == 0 { Ok(()) } else { Err(Failure::Verdict(verdict)) }
 }
 
 /// The exit status of `mdadm --detail --test` where it cannot be told how an array is.
@@ -83,7 +89,11 @@ pub(super) fn attached_state(attachments: &[Attachment], state: StateDocument) -
 
 /// An array that nobody runs, as its drives tell.
 pub(crate) fn at_rest(cli: &Cli, array: &ArrayArgs) -> Result<StateDocument, Failure> {
-    let shown = members_to_show(environment(), &array.named())?;
+    as_shown(cli, &members_to_show(environment(), &array.named())?)
+}
+
+/// The same by the members that it is to be shown with.
+pub(super) fn as_shown(cli: &Cli, shown: &Shown) -> Result<StateDocument, Failure> {
     let drives = open_drives(&shown.paths, Access::Read)?;
     let held_by = drives.iter().find_map(Drive::holder);
     let opened = join(cli, drives, 1, 4096)?;
@@ -141,10 +151,7 @@ fn tell_more(text: &mut String, document: &StateDocument) -> std::fmt::Result {
 
 /// Who has it that is not reached from here.
 pub(super) fn held_text(process: u32) -> String {
-    match process {
-        0 => "in use by a process in another container".to_owned(),
-        process => format!("in use by process {process}, which cannot be asked from here"),
-    }
+    format!("in use by process {process}, which cannot be asked from here")
 }
 
 /// What it waits for, and for how long.

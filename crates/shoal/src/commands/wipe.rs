@@ -169,7 +169,9 @@ fn held(document: &WipeDocument) -> String {
 fn text(document: &WipeDocument) -> String {
     let ends = format_size(ERASED_END_BYTES);
     let told = if document.dry_run {
-        format!("nothing was written; without --dry-run the first and last {ends} of each drive go, with all of that\n")
+        format!(
+            "nothing was written; without --dry-run the first and last {ends} of each drive are erased, and these marks with them\n"
+        )
     } else {
         format!("wiped: that, and the first and last {ends} of each drive; what lies between was not erased\n")
     };

@@ -79,7 +79,7 @@ fn an_array_is_found_by_its_name() {
     others.iter().for_each(|line| drop(bay.refused(line, 2, &["d3 is no member of array"])));
     assert_eq!(bay.json("status lake")["health"], "optimal");
     let server = Server::start(&bay, "pond");
-    assert_eq!(bay.run("write pond d3").code, 2);
+    bay.refused_running("write pond d3", 2, &["d3 is no member of array"]);
     bay.done("fail --member d1 pond");
     assert_eq!(bay.json("status pond")["health"], "degraded");
     bay.done("stop pond");
@@ -97,6 +97,42 @@ fn an_array_is_found_by_its_name() {
     assert_eq!(bay.run("status --test nobody").code, 4);
     bay.done("rename lake brook");
     bay.refused("status brook", 2, &["several arrays are called brook", "--uuid"]);
+}
+
+#[test]
+fn a_name_is_what_the_freshest_member_says_and_its_other_words_are_what_they_are() {
+    let bay = Bay::new(9);
+    bay.done("create --level 1 --name pond d0 d1 d2");
+    bay.done("fail --member d0 pond");
+    bay.done("rename pond brook");
+    assert_eq!(bay.json("status brook")["health"], "degraded");
+    bay.refused("status pond", 2, &["pond: not found"]);
+    // The last word is the new name, though there is nothing else.
+    bay.done("rename --scan . lake");
+    assert!(bay.json("status lake")["name"].as_str().unwrap().ends_with(":lake"));
+    // A member that cannot be read is told of, and the array shown without it.
+    bay.poke("d2", 0, &[0; 64 << 10]);
+    let status = bay.done("status lake d2");
+    assert!(status.stderr.contains("d2: ") && status.stderr.contains("shown without it"), "{}", status.stderr);
+    // One of a half that cannot be read may be the nest's.
+    bay.done("create --level 51 --name sea d3 d4 d5 d6 d7 d8");
+    ["d3", "d4"].iter().for_each(|drive| std::fs::rename(bay.path(drive), bay.path(&format!("{drive}-away"))).unwrap());
+    bay.done("status sea d5");
+    bay.refused("status sea d0", 2, &["d0 is no member of array"]);
+}
+
+/// Copies in a directory are what is asked for, and not what they were copied from.
+#[test]
+fn a_directory_is_listed_by_what_lies_there() {
+    let bay = Bay::new(2);
+    bay.done("create --level 1 --name pond d0 d1");
+    std::fs::create_dir(bay.path("copies")).unwrap();
+    ["d0", "d1"].iter().for_each(|drive| {
+        std::fs::copy(bay.path(drive), bay.path(&format!("copies/{drive}"))).unwrap();
+    });
+    let list = bay.json("list --scan copies");
+    let members = list["arrays"][0]["members"].as_array().unwrap();
+    assert!(members.iter().all(|it| it["drive"].as_str().unwrap().starts_with("copies/")), "{list}");
 }
 
 #[test]

@@ -174,7 +174,7 @@ pub enum GrowRefusal {
         added: usize,
     },
     /// It is what it is to become.
-    #[error("it has that shape, or no bitmap, already")]
+    #[error("there is nothing to change: it is as asked already")]
     NothingToDo,
     /// Members would not be used to their end.
     #[error(

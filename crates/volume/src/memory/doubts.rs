@@ -40,13 +40,15 @@ impl HostMemory {
                 return Err(OpenError::Doubt { name: name_of(superblock), doubt: doubt.clone() });
             }
         }
-        self.doubts.push(doubt.clone());
+        if self.doubt.is_none() && !doubt.is_for_lack_of_members() {
+            self.doubt = Some(doubt.clone());
+        }
         Ok(())
     }
 
     /// The first doubt that was overruled and that says more than that members are missing.
-    pub(crate) fn first_doubt(&self) -> Option<Doubt> {
-        self.doubts.iter().find(|doubt| !doubt.is_for_lack_of_members()).cloned()
+    pub(crate) fn doubt(&self) -> Option<Doubt> {
+        self.doubt.clone()
     }
 
     /// What is given up if what was found is believed, whatever is remembered of its arrays: a

@@ -46,10 +46,10 @@
 //!
 //! # Copies
 //!
-//! Every member has a copy of its own, complete on a disk of its own ([`BitmapCopy`]). One that is
-//! not whole yet (a new member's, or one that was found behind the superblocks) carries the stale
-//! mark in its header until all of its pages have been written and flushed: before that nobody
-//! believes it. Spares have none; they get it with their role.
+//! Every member has a copy of its own ([`BitmapCopy`]). One that cannot be believed yet (a new
+//! member's, or one that was found behind the superblocks) carries the stale mark in its header
+//! until all of its pages have been written and flushed. One that is believed never does, whatever
+//! it lacks after a crash: it may have bits that no other has. Spares get theirs with their role.
 
 mod run;
 
@@ -64,7 +64,7 @@ use run::Run;
 /// How much a slot's copy of the bitmap is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BitmapCopy {
-    /// It has everything.
+    /// It is believed, and gets the bits that it lacks as it is.
     Whole,
     /// All of it has to be written.
     Due,

@@ -5,9 +5,7 @@ mod size;
 
 use shoal_documents::ArrayDocument;
 use shoal_drive::{Access, Drive};
-use shoal_inventory::{
-    Purpose, SearchError, SimulatedDrives, Wipeable, array_named, forget_erased, host_memory, open_drives,
-};
+use shoal_inventory::{Purpose, SimulatedDrives, Wipeable, forget_erased, host_memory, open_drives, own_name};
 use shoal_running::{Handle, Host, HostWorld};
 use shoal_text::format_size;
 use shoal_volume::{
@@ -18,6 +16,7 @@ use crate::args::{ArrayArgs, BitmapPlace, Cli, CreateArgs, DEFAULT_NAME, Metadat
 use crate::attaching::check_overwritable;
 use crate::commands::status::state_text;
 use crate::exit::Failure;
+use crate::named::arrays_of;
 use crate::output;
 use crate::progress::run_background;
 use crate::setup::{environment, join, open_options};
@@ -104,9 +103,11 @@ fn make(cli: &Cli, args: &CreateArgs, create: &CreateOptions) -> Result<(), Fail
 }
 
 /// Tells that another array of this machine has the name, too: neither is found by it from now on.
-fn tell_namesakes(array: &ArrayDocument) {
-    if let Err(SearchError::SeveralNamed { .. }) = array_named(environment(), &array.name, None) {
-        let own = array.name.split_once(':').map_or(array.name.as_str(), |(_, own)| own);
+pub(super) fn tell_namesakes(array: &ArrayDocument) {
+    let own = own_name(&array.name);
+    // What cannot be looked at has no say in this.
+    let others = arrays_of(own, None).unwrap_or_default();
+    if others.iter().any(|other| other.to_string() != array.uuid) {
         output::warn(&format!("another array is called {own}, too: `shoal rename` gives one of them another name"));
     }
 }

@@ -109,6 +109,27 @@ fn a_file_that_a_read_finds_cut_short_is_remembered_as_spoilt() {
     assert!(trusted.stderr.contains("d1 was not used: its file was cut short"), "{}", trusted.stderr);
 }
 
+/// Its superblock says that it is in sync, and nothing that is written to the others changes that.
+#[test]
+fn a_file_that_was_cut_short_is_no_member_after_a_recovery_without_it() {
+    let bay = Bay::new(3);
+    bay.done("create --level 5 --chunk 64K --assume-clean d0 d1 d2");
+    let content = pattern(bay.json("status d0 d1 d2")["capacity_bytes"].as_u64().unwrap() as usize, 1);
+    bay.write("write d0 d1 d2", &content);
+    bay.done("fail --member d2 d0 d1 d2");
+    let server = start(&bay, "d0 d1");
+    let file = File::options().write(true).open(bay.path("d1")).unwrap();
+    let size = file.metadata().unwrap().len();
+    file.set_len(size - (1 << 20)).unwrap();
+    assert_ne!(bay.run("read d0").code, 0, "nobody else has it");
+    server.kill();
+    file.set_len(size).unwrap();
+    bay.done("recover --apply d0 d1 d2");
+    let status = String::from_utf8(bay.done("status d0 d1 d2").stdout).unwrap();
+    assert!(status.contains("not used: d1: its file was cut short"), "{status}");
+    assert!(bay.done("read d0 d1 d2").stdout == content, "nothing was written since d2 left");
+}
+
 /// What it lost nobody has, and so nobody can write it again. Its name still leads to the process
 /// that runs its array.
 #[test]
